@@ -1,0 +1,97 @@
+/**
+ * The life of a task: the statuses there are, and the only ways to move between them.
+ *
+ * Pure: no clock, no randomness, no I/O. Every statement that moves a task names an edge of this table; the CHECK
+ * constraints, the diagram in ARCHITECTURE.md and the guard that tests install are compared with it or made from it.
+ */
+import type { RetryPolicy } from "./retry.ts";
+import { mayRetry, retryDelayMs } from "./retry.ts";
+import type { TaskFailure, TaskResult } from "./result.ts";
+
+export const taskLifecycle = {
+  send: { from: [], to: "PENDING" },
+  claim: { from: ["PENDING"], to: "CLAIMED" },
+  /** Claim and start in one move, where a slot is free now: RUNNING means "user code may have begun". */
+  claimAndStart: { from: ["PENDING"], to: "RUNNING" },
+  start: { from: ["CLAIMED"], to: "RUNNING" },
+  /** Given back before the body ran. */
+  release: { from: ["CLAIMED", "RUNNING"], to: "PENDING" },
+  /** Given back although the body may have run: the attempt is kept in the history, the retry budget is not touched. */
+  requeue: { from: ["RUNNING"], to: "PENDING" },
+  succeed: { from: ["RUNNING"], to: "COMPLETED" },
+  retry: { from: ["RUNNING"], to: "PENDING" },
+  fail: { from: ["RUNNING"], to: "FAILED" },
+  /** An operator's verdict on a task whose body is not running. */
+  condemn: { from: ["PENDING", "CLAIMED"], to: "FAILED" },
+  cancel: { from: ["PENDING", "CLAIMED", "RUNNING"], to: "CANCELLED" },
+  expire: { from: ["PENDING", "CLAIMED"], to: "EXPIRED" },
+} as const satisfies Record<string, { from: readonly string[]; to: string }>;
+
+export type TaskEdge = keyof typeof taskLifecycle;
+export type TaskStatus = (typeof taskLifecycle)[TaskEdge]["to"];
+
+/** The seven statuses by name, for comparisons: `info.status === TaskStatus.COMPLETED`. */
+export const TaskStatus = {
+  PENDING: "PENDING",
+  CLAIMED: "CLAIMED",
+  RUNNING: "RUNNING",
+  COMPLETED: "COMPLETED",
+  FAILED: "FAILED",
+  CANCELLED: "CANCELLED",
+  EXPIRED: "EXPIRED",
+} as const satisfies { readonly [Status in TaskStatus]: Status };
+
+/** No edge leaves a terminal status. Derived, so a new status cannot be forgotten here. */
+export function isTerminal(status: TaskStatus): boolean {
+  const edges: readonly { readonly from: readonly TaskStatus[] }[] = Object.values(taskLifecycle);
+  return !edges.some((edge) => edge.from.includes(status));
+}
+
+export const TASK_TERMINAL_STATES: readonly TaskStatus[] =
+  Object.values(TaskStatus).filter(isTerminal);
+
+/** What is known of an attempt when its body has ended. */
+export interface Attempt {
+  readonly retry: RetryPolicy | null;
+  /** Retries already spent, 0 on the first attempt. */
+  readonly retryCount: number;
+}
+
+/** How an attempt ends. Delays, not instants: PostgreSQL owns the clock. */
+export type Settlement =
+  | { readonly edge: "succeed"; readonly value: unknown }
+  | { readonly edge: "retry"; readonly error: TaskFailure; readonly delayMs: number }
+  | { readonly edge: "fail"; readonly error: TaskFailure };
+
+/**
+ * What happens next, asked by the worker when a body returned and by recovery when a worker is gone. `random` is in
+ * [0, 1) and only spreads the delay.
+ */
+export function settle(attempt: Attempt, result: TaskResult<unknown>, random: number): Settlement {
+  if (result.ok) return { edge: "succeed", value: result.value };
+
+  const { error } = result;
+  const { retry, retryCount } = attempt;
+  if (retry === null || !mayRetry(retry, retryCount, error.code)) return { edge: "fail", error };
+  return { edge: "retry", error, delayMs: retryDelayMs(retry, retryCount, random) };
+}
+
+/** What only the row itself can say at the moment of the move, by the database's clock. */
+export interface MoveFacts {
+  readonly cancelRequested: boolean;
+  /** Milliseconds until `good_until`, negative when it has passed, null when there is none. */
+  readonly msUntilDeadline: number | null;
+}
+
+/**
+ * The status a settlement leads to. The settling statement applies the same two overrides in SQL, where the row is
+ * locked; this is the rule in one place and the oracle its test compares with.
+ *  - A task whose cancellation was requested ends CANCELLED, whatever its body returned: the caller was promised so.
+ *  - A retry that could not start before the deadline is no retry: the task fails with its own error.
+ */
+export function statusAfter(settlement: Settlement, facts: MoveFacts): TaskStatus {
+  if (facts.cancelRequested) return taskLifecycle.cancel.to;
+  if (settlement.edge !== "retry") return taskLifecycle[settlement.edge].to;
+  const tooLate = facts.msUntilDeadline !== null && settlement.delayMs >= facts.msUntilDeadline;
+  return tooLate ? taskLifecycle.fail.to : taskLifecycle.retry.to;
+}
