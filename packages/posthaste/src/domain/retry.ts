@@ -54,3 +54,39 @@ function plainDelayMs(policy: RetryPolicy, retryCount: number): number {
   if (policy.kind === "exponential") return policy.baseMs * 2 ** retryCount;
   return policy.intervalsMs[Math.min(retryCount, policy.intervalsMs.length - 1)] ?? 0;
 }
+
+/** A policy as it was stored. Rows may come from SQL: what is not a policy is none. */
+export function parseRetryPolicy(stored: unknown): RetryPolicy | null {
+  if (typeof stored !== "object" || stored === null) return null;
+  const policy = stored as Partial<Record<string, unknown>>;
+  const { retryFor } = policy;
+  if (
+    retryFor !== "any" &&
+    !(Array.isArray(retryFor) && retryFor.every((code) => typeof code === "string"))
+  ) {
+    return null;
+  }
+  const base = { retryFor: retryFor as RetryBase["retryFor"], jitter: policy["jitter"] !== false };
+  if (policy["kind"] === "fixed" && isListOfDelays(policy["intervalsMs"])) {
+    return { ...base, kind: "fixed", intervalsMs: policy["intervalsMs"] };
+  }
+  const { baseMs, maxRetries: most, maxDelayMs } = policy;
+  if (policy["kind"] === "exponential" && isDelay(baseMs) && isDelay(most)) {
+    return {
+      ...base,
+      kind: "exponential",
+      baseMs,
+      maxRetries: most,
+      ...(isDelay(maxDelayMs) ? { maxDelayMs } : {}),
+    };
+  }
+  return null;
+}
+
+function isDelay(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}
+
+function isListOfDelays(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isDelay);
+}

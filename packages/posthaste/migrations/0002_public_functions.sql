@@ -1,0 +1,229 @@
+-- The small public SQL API: a trigger, another language or an operator with psql can send, cancel, requeue and fail.
+-- Every function names all objects with their schema and pins search_path, so that nothing in the caller's path can
+-- stand in for them.
+
+-- The channel that workers of a queue listen on. A hash, because channel names end at 63 bytes.
+create function @schema.queue_channel(queue text) returns text
+language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
+return 'ph_' || substr(encode(sha256(convert_to('@schema_name' || '/queue/' || queue, 'UTF8')), 'hex'), 1, 32);
+
+-- Time-ordered ids (RFC 9562, version 7), as the TypeScript client makes them.
+create function @schema.uuid_v7() returns uuid
+language sql volatile parallel safe set search_path = pg_catalog, pg_temp
+return encode(
+  set_bit(set_bit(
+    overlay(uuid_send(gen_random_uuid())
+            placing substring(int8send(floor(extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+            from 1 for 6),
+    52, 1), 53, 1), 'hex')::uuid;
+
+-- Tells those who wait for these tasks that they have ended, each on its own channel, 200 ids a message (a message
+-- holds 8,000 bytes). To be called in a statement of its own after the commit that ended them: in the same one, a
+-- waiter that registers meanwhile and this look-up can miss each other.
+create function @schema.notify_waiters(ids uuid[]) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  told record;
+begin
+  for told in
+    with gone as (
+      delete from @schema.waiters where task_id = any (ids) returning channel, task_id
+    ), numbered as (
+      select channel, task_id, (row_number() over (partition by channel) - 1) / 200 as message from gone
+    )
+    select channel, string_agg(task_id::text, ',') as payload from numbered group by channel, message
+  loop
+    perform pg_notify(told.channel, told.payload);
+  end loop;
+end
+$$;
+
+-- Sends a task; its worker is woken when the caller's transaction commits. The same name and key return the same task.
+--   select posthaste.send('add-numbers', '{"a": 2, "b": 3}');
+--   select posthaste.send('mail', '{"to": "a@b.c"}', priority => 1, run_at => now() + interval '1 hour');
+create function @schema.send(
+  name text, input jsonb default 'null', queue text default 'default', priority integer default 100,
+  run_at timestamptz default null, good_until timestamptz default null, key text default null,
+  options jsonb default null, flags jsonb default null
+) returns uuid
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  sent_id uuid := @schema.uuid_v7();
+  sent_at timestamptz := clock_timestamp();
+begin
+  if coalesce(length(send.name), 0) not between 1 and 255 then
+    raise exception 'posthaste: a task name has 1 to 255 characters, got %', coalesce(length(send.name), 0)
+      using errcode = 'check_violation';
+  end if;
+  if send.queue is null or send.queue !~ '^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,99}$' then
+    raise exception 'posthaste: % is not a queue name', coalesce(quote_literal(send.queue), 'null')
+      using errcode = 'check_violation', hint = 'Letters, digits and _ . : - only, 100 characters at most.';
+  end if;
+  if send.priority is null or send.priority not between 1 and 100 then
+    raise exception 'posthaste: priority is a number from 1 (first) to 100, got %', send.priority
+      using errcode = 'check_violation';
+  end if;
+  loop
+    insert into @schema.submissions (task_id, name, queue, priority, input, options, flags, sent_at, good_until, key)
+    values (sent_id, send.name, send.queue, send.priority, coalesce(send.input, 'null'), send.options, send.flags,
+            sent_at, send.good_until, send.key)
+    on conflict (name, key) where key is not null do nothing;
+    exit when found;
+    select task_id into sent_id from @schema.submissions where name = send.name and key = send.key;
+    if found then return sent_id; end if; -- else it was pruned between the two statements: insert again
+    sent_id := @schema.uuid_v7();
+  end loop;
+  insert into @schema.ready_tasks
+    (task_id, name, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+  values (sent_id, send.name, send.queue, send.priority, greatest(coalesce(send.run_at, sent_at), sent_at),
+          send.good_until, 0, 0, 0);
+  perform pg_notify(@schema.queue_channel(send.queue),
+    send.priority || ':' || greatest(0, ceil(extract(epoch from coalesce(send.run_at, sent_at) - sent_at) * 1000)));
+  return sent_id;
+end
+$$;
+
+-- 'cancelled': it was not running and never will. 'requested': it is running; its worker is told, and it ends
+-- CANCELLED. 'finished': too late. Null: there is no such task.
+-- Separate statements, repeated: a task that moves between two tables is missed by a statement that looks at both with
+-- one snapshot.
+create function @schema.cancel(id uuid) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  cancelled constant jsonb := '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}';
+begin
+  for round in 1..1000 loop
+    with gone as (delete from @schema.ready_tasks where task_id = cancel.id returning *)
+    insert into @schema.finished_tasks
+      (task_id, name, queue, status, enqueued_at, next_retry_at, finished_at, run_no, retry_count, crash_count,
+       cancel_requested_at, error_code, error)
+    select task_id, name, queue, 'CANCELLED', enqueued_at, next_retry_at, clock_timestamp(), run_no, retry_count,
+           crash_count, clock_timestamp(), 'TASK_CANCELLED', cancelled
+      from gone;
+    if found then
+      perform @schema.notify_waiters(array[cancel.id]);
+      return 'cancelled';
+    end if;
+
+    -- Claimed, but its body has not begun: the claim's owner will find that its claim is gone.
+    with gone as (
+      delete from @schema.active_tasks where task_id = cancel.id and status = 'CLAIMED' returning *
+    )
+    insert into @schema.finished_tasks
+      (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, finished_at, worker_id, run_no,
+       retry_count, crash_count, cancel_requested_at, error_code, error)
+    select task_id, name, queue, 'CANCELLED', enqueued_at, next_retry_at, claimed_at, clock_timestamp(), worker_id,
+           run_no, retry_count, crash_count, clock_timestamp(), 'TASK_CANCELLED', cancelled
+      from gone;
+    if found then
+      perform @schema.notify_waiters(array[cancel.id]);
+      return 'cancelled';
+    end if;
+
+    update @schema.active_tasks
+       set cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp())
+     where task_id = cancel.id and status = 'RUNNING';
+    if found then return 'requested'; end if;
+
+    perform from @schema.finished_tasks where task_id = cancel.id;
+    if found then return 'finished'; end if;
+    perform from @schema.submissions where task_id = cancel.id;
+    if not found then return null; end if;
+  end loop;
+  raise exception 'posthaste: task % kept moving', cancel.id
+    using hint = 'Call cancel() in a READ COMMITTED transaction.', errcode = 'serialization_failure';
+end
+$$;
+
+-- Takes a claimed or running task from its owner and puts it back at its old place in the line. The owner's late
+-- result changes nothing. 'requeued', 'cancelled' (its cancellation had been requested), 'pending' (nobody held it),
+-- 'finished', or null: there is no such task.
+create function @schema.requeue(id uuid) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  held @schema.active_tasks;
+begin
+  for round in 1..1000 loop
+    delete from @schema.active_tasks where task_id = requeue.id returning * into held;
+    if found then
+      if held.cancel_requested_at is not null then
+        insert into @schema.finished_tasks
+          (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, started_at, finished_at, worker_id,
+           run_no, retry_count, crash_count, cancel_requested_at, error_code, error)
+        values (held.task_id, held.name, held.queue, 'CANCELLED', held.enqueued_at, held.next_retry_at,
+                held.claimed_at, held.started_at, clock_timestamp(), held.worker_id, held.run_no, held.retry_count,
+                held.crash_count, held.cancel_requested_at, 'TASK_CANCELLED',
+                '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}');
+        perform @schema.notify_waiters(array[requeue.id]);
+        return 'cancelled';
+      end if;
+      if held.status = 'RUNNING' then
+        insert into @schema.attempts
+          (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
+        values (held.task_id, held.run_no, held.claim_id, held.worker_id, held.claimed_at, held.started_at,
+                clock_timestamp(), 'INTERRUPTED');
+      end if;
+      insert into @schema.ready_tasks
+        (task_id, name, queue, priority, enqueued_at, good_until, next_retry_at, run_no, retry_count, crash_count)
+      values (held.task_id, held.name, held.queue, held.priority, held.enqueued_at, held.good_until,
+              held.next_retry_at, held.run_no, held.retry_count, held.crash_count);
+      perform pg_notify(@schema.queue_channel(held.queue), held.priority || ':back');
+      return 'requeued';
+    end if;
+    perform from @schema.ready_tasks where task_id = requeue.id;
+    if found then return 'pending'; end if;
+    perform from @schema.finished_tasks where task_id = requeue.id;
+    if found then return 'finished'; end if;
+    perform from @schema.submissions where task_id = requeue.id;
+    if not found then return null; end if;
+  end loop;
+  raise exception 'posthaste: task % kept moving', requeue.id
+    using hint = 'Call requeue() in a READ COMMITTED transaction.', errcode = 'serialization_failure';
+end
+$$;
+
+-- Ends a task that has not ended as FAILED with this code, whoever holds it. 'failed', 'finished', or null: there is
+-- no such task.
+create function @schema.fail(id uuid, code text, message text default null) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  said constant jsonb := jsonb_build_object('code', fail.code, 'message', coalesce(fail.message, fail.code));
+begin
+  if fail.code is null or fail.code !~ '^[A-Z][A-Z0-9_]*$' then
+    raise exception 'posthaste: % is not an error code', coalesce(quote_literal(fail.code), 'null')
+      using errcode = 'check_violation', hint = 'Codes are UPPER_SNAKE_CASE.';
+  end if;
+  for round in 1..1000 loop
+    with gone as (delete from @schema.ready_tasks where task_id = fail.id returning *)
+    insert into @schema.finished_tasks
+      (task_id, name, queue, status, enqueued_at, next_retry_at, finished_at, run_no, retry_count, crash_count,
+       error_code, error)
+    select task_id, name, queue, 'FAILED', enqueued_at, next_retry_at, clock_timestamp(), run_no, retry_count,
+           crash_count, fail.code, said
+      from gone;
+    if not found then
+      with gone as (delete from @schema.active_tasks where task_id = fail.id returning *)
+      insert into @schema.finished_tasks
+        (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, started_at, finished_at, worker_id,
+         run_no, retry_count, crash_count, cancel_requested_at, error_code, error)
+      select task_id, name, queue, 'FAILED', enqueued_at, next_retry_at, claimed_at, started_at, clock_timestamp(),
+             worker_id, run_no, retry_count, crash_count, cancel_requested_at, fail.code, said
+        from gone;
+    end if;
+    if found then
+      perform @schema.notify_waiters(array[fail.id]);
+      return 'failed';
+    end if;
+    perform from @schema.finished_tasks where task_id = fail.id;
+    if found then return 'finished'; end if;
+    perform from @schema.submissions where task_id = fail.id;
+    if not found then return null; end if;
+  end loop;
+  raise exception 'posthaste: task % kept moving', fail.id
+    using hint = 'Call fail() in a READ COMMITTED transaction.', errcode = 'serialization_failure';
+end
+$$;

@@ -1,0 +1,45 @@
+/** Finds the database an app works on, starting the embedded one if no other was named, and says which it is. */
+import type { Config, DatabaseConfig } from "../domain/config.ts";
+import { maskSecrets } from "../domain/connection-url.ts";
+import type { Logger } from "../domain/logger.ts";
+import { useEmbeddedPostgres, type EmbeddedPostgres } from "../embedded/embedded-postgres.ts";
+
+export class DatabaseLocation {
+  readonly #config: Config;
+  readonly #log: Logger;
+  #embedded: EmbeddedPostgres | undefined;
+  #url: string | undefined;
+
+  constructor(config: Config, log: Logger) {
+    this.#config = config;
+    this.#log = log;
+  }
+
+  /** Password included; undefined until it was located. */
+  get url(): string | undefined {
+    return this.#url;
+  }
+
+  readonly locate = async (): Promise<DatabaseConfig> => {
+    const { database } = this.#config;
+    if (database !== undefined) {
+      this.#log.info(`database: ${maskSecrets(database.url)}`);
+      this.#url = database.url;
+      return database;
+    }
+    const embedded = await useEmbeddedPostgres();
+    this.#embedded = embedded;
+    const { url, version, directory, started } = embedded;
+    this.#url = url;
+    const how = started ? "started" : "already running";
+    this.#log.info(
+      `database: embedded PostgreSQL ${version} in ${directory} (${how}); for development only`,
+    );
+    return { url, sessionUrl: url, preparedStatements: true };
+  };
+
+  async release(): Promise<void> {
+    await this.#embedded?.release();
+    this.#embedded = undefined;
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * Waiting for results: one listener for all handles of a client, a notification only for tasks that somebody awaits,
+ * and a poll for every notification that got lost. Register first, then read: see store/queries/await-results.ts.
+ */
+import { randomUUID } from "node:crypto";
+import { PosthasteError } from "../domain/errors.ts";
+import type { Logger } from "../domain/logger.ts";
+import type { Database } from "../engine/database.ts";
+import { repeatSafely } from "../engine/repeat-safely.ts";
+import type { Listener, Subscription } from "../runtime/listener.ts";
+import { NaturalBatcher } from "../runtime/natural-batcher.ts";
+import { pause } from "../runtime/pause.ts";
+import { Periodic } from "../runtime/periodic.ts";
+import { resultChannel } from "../store/channels.ts";
+import type { StoredResult } from "../store/queries/await-results.ts";
+
+export interface WaitOptions {
+  /** Stop waiting after this long: WAIT_TIMEOUT, which says nothing about the task. Default: wait as long as it takes. */
+  readonly timeoutMs?: number;
+  /** Stop waiting when it aborts; rejects with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ResultWaitsOptions {
+  readonly database: Database;
+  readonly listener: Listener;
+  readonly pollEveryMs: number;
+  readonly log: Logger;
+}
+
+const MOST_IDS = 1_000;
+/** A listener that does not come up must not keep anybody from reading a result that is there. */
+const LISTEN_PATIENCE_MS = 1_000;
+
+export class ResultWaits {
+  readonly #options: ResultWaitsOptions;
+  readonly #channel: string;
+  readonly #waiting = new Map<string, Set<(stored: StoredResult) => void>>();
+  readonly #registrations: NaturalBatcher<string, StoredResult>;
+  readonly #reads: NaturalBatcher<string, StoredResult>;
+  #ear: Subscription | undefined;
+  #poll: Periodic | undefined;
+
+  constructor(options: ResultWaitsOptions) {
+    this.#options = options;
+    this.#channel = resultChannel(options.database.store.schema, randomUUID());
+    this.#registrations = new NaturalBatcher((ids) => this.#registerAndRead(ids), MOST_IDS);
+    this.#reads = new NaturalBatcher((ids) => this.#read(ids), MOST_IDS);
+  }
+
+  /** The stored result, once there is one. */
+  wait(id: string, { timeoutMs, signal }: WaitOptions = {}): Promise<StoredResult> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const leave = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+        this.#forget(id, onResult);
+      };
+      const onResult = (stored: StoredResult): void => {
+        leave();
+        resolve(stored);
+      };
+      const onError = (error: unknown): void => {
+        leave();
+        reject(error);
+      };
+      const onAbort = (): void => onError(signal?.reason);
+      const timer =
+        timeoutMs === undefined
+          ? undefined
+          : setTimeout(() => onError(waitTimeout(id, timeoutMs)), timeoutMs);
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#remember(id, onResult);
+      this.#listen()
+        .then(() => this.#registrations.add(id))
+        .then((stored) => this.#settle(stored, onError), onError);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#ear?.unsubscribe();
+    await this.#poll?.stop();
+    if (this.#ear === undefined) return;
+    const { store, reads } = this.#options.database;
+    // Rows that stay behind are pruned by the next maintenance pass.
+    await store.awaitResults.forget(reads, this.#channel).catch(() => undefined);
+  }
+
+  #settle(stored: StoredResult, onMissing?: (error: PosthasteError) => void): void {
+    if (!stored.exists)
+      onMissing?.(new PosthasteError("TASK_NOT_FOUND", `there is no task ${stored.id}`));
+    else if (stored.status !== null) {
+      // Resolving removes from the set, which a set allows while it is walked.
+      for (const resolve of this.#waiting.get(stored.id) ?? []) resolve(stored);
+    }
+  }
+
+  async #listen(): Promise<void> {
+    const { listener, pollEveryMs, log } = this.#options;
+    this.#ear ??= listener.subscribe(this.#channel, {
+      onMessage: (payload) => {
+        for (const id of payload.split(",")) if (this.#waiting.has(id)) this.#look(id);
+      },
+      // Notifications, and after a crash of the server the registrations too, are lost.
+      onUp: () => this.#lookForAll(),
+    });
+    this.#poll ??= new Periodic({
+      everyMs: pollEveryMs,
+      run: async () => this.#lookForAll(),
+      onError: (error) => log.debug({ error: String(error) }, "a poll for results failed"),
+    });
+    await Promise.race([this.#ear.ready, pause(LISTEN_PATIENCE_MS)]);
+  }
+
+  #look(id: string): void {
+    this.#reads.add(id).then(
+      (stored) => this.#settle(stored),
+      (error: unknown) =>
+        this.#options.log.debug(
+          { error: String(error) },
+          "a result was not read; it is polled for",
+        ),
+    );
+  }
+
+  #lookForAll(): void {
+    for (const id of this.#waiting.keys()) {
+      this.#registrations.add(id).then(
+        (stored) => this.#settle(stored),
+        (error: unknown) =>
+          this.#options.log.debug({ error: String(error) }, "a poll for results failed"),
+      );
+    }
+  }
+
+  async #registerAndRead(ids: readonly string[]): Promise<{ answer: StoredResult }[]> {
+    return repeatSafely(async () => {
+      const { database } = this.#options;
+      await database.ensureSchema();
+      const connection = await database.reads.connection();
+      // Pipelined: two statements, two commits, one round trip; the second sees what was committed before it began.
+      const [, rows] = await Promise.all([
+        database.store.awaitResults.register(connection, ids, this.#channel),
+        database.store.awaitResults.read(connection, ids),
+      ]);
+      return inOrder(ids, rows);
+    });
+  }
+
+  async #read(ids: readonly string[]): Promise<{ answer: StoredResult }[]> {
+    const { store, reads } = this.#options.database;
+    return inOrder(ids, await store.awaitResults.read(reads, ids));
+  }
+
+  #remember(id: string, resolve: (stored: StoredResult) => void): void {
+    const others = this.#waiting.get(id);
+    if (others === undefined) this.#waiting.set(id, new Set([resolve]));
+    else others.add(resolve);
+  }
+
+  #forget(id: string, resolve: (stored: StoredResult) => void): void {
+    const others = this.#waiting.get(id);
+    others?.delete(resolve);
+    if (others?.size === 0) this.#waiting.delete(id);
+  }
+}
+
+function inOrder(
+  ids: readonly string[],
+  rows: readonly StoredResult[],
+): { answer: StoredResult }[] {
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.map((id) => ({
+    answer: byId.get(id) ?? { id, exists: false, status: null, result: null, error: null },
+  }));
+}
+
+function waitTimeout(id: string, timeoutMs: number): PosthasteError {
+  return new PosthasteError(
+    "WAIT_TIMEOUT",
+    `task ${id} has not ended within ${timeoutMs} ms; it may still do so`,
+  );
+}

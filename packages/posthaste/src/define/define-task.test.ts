@@ -1,0 +1,202 @@
+import { type } from "arktype";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { PosthasteError } from "../domain/errors.ts";
+import { defineTask, implement } from "./define-task.ts";
+import { exponential, fixed } from "./retry-policies.ts";
+import { isContract, isTask } from "./task.ts";
+
+/** As JavaScript calls it: nothing was checked by a compiler. */
+const define = defineTask as (options: unknown) => unknown;
+const complete = implement as (contract: unknown, run: unknown) => unknown;
+
+function problemsOf(make: () => unknown): readonly string[] {
+  try {
+    make();
+  } catch (error) {
+    if (!(error instanceof PosthasteError)) throw error;
+    expect(error.code).toBe("DEFINITION_INVALID");
+    return error.problems.map(({ path, message }) =>
+      path === "" ? message : `${path}: ${message}`,
+    );
+  }
+  return [];
+}
+
+const run = () => 1;
+
+describe("a definition", () => {
+  test("with nothing but a name and a handler", () => {
+    const task = defineTask({ name: "tick", run });
+    expect({ ...task }).toEqual({
+      ...task,
+      name: "tick",
+      queue: undefined,
+      priority: undefined,
+      retry: undefined,
+      errors: [],
+      flags: undefined,
+      input: undefined,
+      output: undefined,
+      run,
+    });
+    expect(isTask(task)).toBe(true);
+    expect(isContract(task)).toBe(true);
+  });
+
+  test("with everything", () => {
+    const input = z.object({ a: z.number() });
+    const output = type("number");
+    const retry = exponential({ baseMs: 5, maxRetries: 2, retryFor: ["BUSY", "TASK_TIMEOUT"] });
+    const task = defineTask({
+      name: "all",
+      input,
+      output,
+      errors: ["BUSY"],
+      queue: "pricing",
+      priority: 7,
+      retry,
+      flags: ["infrastructure_resilient"],
+      run: ({ a }) => a,
+    });
+    expect(task).toMatchObject({
+      errors: ["BUSY"],
+      queue: "pricing",
+      priority: 7,
+      retry: { kind: "exponential", baseMs: 5, maxRetries: 2, jitter: true },
+      flags: { infrastructure_resilient: true },
+    });
+    expect(task.input).toBe(input);
+    expect(task.output).toBe(output);
+  });
+
+  test("does not change when its options do", () => {
+    const options = { name: "t", errors: ["A"], flags: { x: false }, run };
+    const task = defineTask(options);
+    options.errors.push("B");
+    options.flags.x = true;
+    expect(task.errors).toEqual(["A"]);
+    expect(task.flags).toEqual({ x: false });
+    expect(Object.isFrozen(task) && Object.isFrozen(task.errors)).toBe(true);
+  });
+});
+
+describe("contracts", () => {
+  const contract = defineTask({ name: "c", input: z.string(), errors: ["A"], queue: "q" });
+
+  test("are no tasks", () => {
+    expect(isContract(contract)).toBe(true);
+    expect(isTask(contract)).toBe(false);
+    expect("run" in contract).toBe(false);
+  });
+
+  test("become tasks", () => {
+    const handler = (text: string) => text.length;
+    const task = implement(contract, handler);
+    expect(isTask(task)).toBe(true);
+    expect({ ...task }).toEqual({ ...contract, run: handler });
+    expect(isTask(contract)).toBe(false);
+  });
+
+  test("only with a handler, and only once", () => {
+    expect(problemsOf(() => complete(contract, undefined))).toEqual([
+      "run: expected a function, found undefined",
+    ]);
+    expect(problemsOf(() => complete(defineTask({ name: "t", run }), run))).toEqual([
+      "contract: expected a contract, that is defineTask without run, found a task",
+    ]);
+    for (const nothing of [undefined, null, {}, "c"]) {
+      expect(problemsOf(() => complete(nothing, run))).toHaveLength(1);
+    }
+  });
+});
+
+test.each([undefined, null, 7, {}, { name: "x", run }, () => 1])("%s is no task", (value) => {
+  expect(isTask(value)).toBe(false);
+  expect(isContract(value)).toBe(false);
+});
+
+describe("mistakes", () => {
+  test("are reported all at once, each with its place", () => {
+    const make = () =>
+      define({
+        name: "x",
+        priorty: 3,
+        priority: 101,
+        queue: "my queue",
+        errors: ["busy", "TASK_TIMEOUT", "A", "A"],
+        retry: fixed({ intervalsMs: [], retryFor: [] }),
+        flags: { on: "yes" },
+        input: {},
+        run: "run",
+      });
+    expect(make).toThrow(/^task "x" is not valid:\n {2}- unknown option "priorty"; did you mean/);
+    expect(problemsOf(make)).toEqual([
+      'unknown option "priorty"; did you mean "priority"?',
+      "run: expected a function, found a string; a contract leaves it out",
+      expect.stringMatching(/^input: expected a Standard Schema .+, found an object$/),
+      expect.stringMatching(/^errors\[0\]: expected UPPER_SNAKE/),
+      expect.stringMatching(/^errors\[1\]: "TASK_TIMEOUT" is a built-in code/),
+      'errors[3]: "A" is listed twice',
+      expect.stringMatching(/^queue: expected .+, found "my queue"$/),
+      "priority: expected a whole number from 1 to 100, found 101",
+      "flags.on: expected true or false, found a string",
+      "retry.intervalsMs: expected 1 to 20 delays in milliseconds, found 0",
+      'retry.retryFor: expected a list of codes or "any", found an empty list',
+    ]);
+  });
+
+  test("in the options as a whole", () => {
+    for (const options of [undefined, null, "t", 3]) {
+      expect(problemsOf(() => define(options))).toHaveLength(1);
+    }
+    expect(() => define({ run })).toThrow(
+      "a task without a name is not valid: name: expected a string",
+    );
+  });
+
+  // What an import cycle leaves behind must not turn a task into a contract, or its check off.
+  test.each(["run", "input", "output"])("%s: undefined", (option) => {
+    const problems = problemsOf(() => define({ name: "t", run, [option]: undefined }));
+    expect(problems).toEqual([expect.stringMatching(`^${option}: expected .+ found undefined`)]);
+  });
+
+  test.each(["queue", "priority", "retry", "errors", "flags"])(
+    "%s: undefined is none",
+    (option) => {
+      expect(problemsOf(() => define({ name: "t", run, [option]: undefined }))).toEqual([]);
+    },
+  );
+
+  test.each(["timeoutMs", "onCrash", "maxCrashes", "blocking"])("%s is not known yet", (option) => {
+    expect(problemsOf(() => define({ name: "t", run, [option]: 1 }))).toHaveLength(1);
+  });
+
+  test.each<[string, unknown]>([
+    ["priority", 0],
+    ["priority", 1.5],
+    ["priority", "5"],
+    ["priority", null],
+    ["priority", Number.NaN],
+    ["errors", "A"],
+    ["errors", [7]],
+    ["flags", "on"],
+    ["flags", [""]],
+    ["flags", null],
+    ["queue", ""],
+    ["queue", null],
+    ["retry", true],
+    ["retry", {}],
+  ])("%s: %j", (option, value) => {
+    const problems = problemsOf(() => define({ name: "t", run, [option]: value }));
+    expect(problems).toEqual([expect.stringMatching(`^${option}`)]);
+  });
+
+  test("a retry policy is held against the task's own codes", () => {
+    const retry = fixed({ intervalsMs: [1], retryFor: ["BUSY", "WORKER_CRASHD", "GONE"] });
+    expect(problemsOf(() => define({ name: "t", run, errors: ["BUSY"], retry }))).toEqual([
+      expect.stringMatching(/^retry\.retryFor\[1\]: .+ did you mean "WORKER_CRASHED"\?$/),
+      expect.stringMatching(/^retry\.retryFor\[2\]: "GONE" is neither .+; list it in errors$/),
+    ]);
+  });
+});

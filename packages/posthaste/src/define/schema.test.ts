@@ -1,0 +1,112 @@
+import { type } from "arktype";
+import * as v from "valibot";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { isSchema, type StandardSchema, validate, validateStored } from "./schema.ts";
+
+const libraries: [string, StandardSchema][] = [
+  ["zod", z.object({ items: z.array(z.object({ price: z.number() })) })],
+  ["valibot", v.object({ items: v.array(v.object({ price: v.number() })) })],
+  ["arktype", type({ items: type({ price: "number" }).array() })],
+];
+
+describe.each(libraries)("%s", (_, schema) => {
+  test("is a schema", () => expect(isSchema(schema)).toBe(true));
+
+  test("accepts, without a promise", () => {
+    const value = { items: [{ price: 1 }] };
+    expect(validate(schema, value)).toEqual({ ok: true, value });
+  });
+
+  test("refuses with the path of the value", () => {
+    expect(validate(schema, { items: [{ price: 1 }, { price: "1" }] })).toEqual({
+      ok: false,
+      problems: [{ path: "items[1].price", message: expect.stringMatching(/number/) }],
+    });
+  });
+});
+
+test.each([
+  undefined,
+  null,
+  7,
+  {},
+  () => 1,
+  { "~standard": null },
+  { "~standard": { version: 1 } },
+])("%s is no schema", (value) => expect(isSchema(value)).toBe(false));
+
+test("no schema leaves the value as it is", () => {
+  const value = { any: "thing" };
+  expect(validate(undefined, value)).toEqual({ ok: true, value });
+});
+
+test("a transform's output is the value", () => {
+  expect(validate(z.string().transform(Number), "7")).toEqual({ ok: true, value: 7 });
+});
+
+test("an asynchronous schema answers with a promise", async () => {
+  const schema = z.string().refine(async (text) => text === "yes", "say yes");
+  const answer = validate(schema, "no");
+  expect(answer).toBeInstanceOf(Promise);
+  expect(await answer).toEqual({ ok: false, problems: [{ path: "", message: "say yes" }] });
+  expect(await validate(schema, "yes")).toEqual({ ok: true, value: "yes" });
+});
+
+test("every problem is reported", () => {
+  const checked = validate(z.object({ a: z.string(), b: z.number() }), {});
+  expect(checked).toMatchObject({ ok: false, problems: [{ path: "a" }, { path: "b" }] });
+});
+
+describe("a validator that throws is a problem, not a crash", () => {
+  const schema = (check: () => never | Promise<never>): StandardSchema => ({
+    "~standard": { version: 1, vendor: "test", validate: check },
+  });
+  const says = {
+    ok: false,
+    problems: [{ path: "", message: "the schema itself threw TypeError: oops" }],
+  };
+
+  test("at once", () => {
+    const throwing = schema(() => {
+      throw new TypeError("oops");
+    });
+    expect(validate(throwing, 1)).toEqual(says);
+  });
+
+  test("later", async () => {
+    const rejecting = schema(() => Promise.reject(new TypeError("oops")));
+    expect(await validate(rejecting, 1)).toEqual(says);
+  });
+
+  test("by answering nonsense", () => {
+    const odd = schema(() => undefined as never);
+    expect(validate(odd, 1)).toMatchObject({ ok: false });
+  });
+});
+
+describe("an input that was left out is stored as null", () => {
+  test("and read back as undefined where the schema does not take null", () => {
+    const schema = z.object({ limit: z.number() }).default({ limit: 10 });
+    expect(validateStored(schema, null)).toEqual({ ok: true, value: { limit: 10 } });
+    expect(validateStored(z.string().optional(), null)).toEqual({ ok: true, value: undefined });
+  });
+
+  test("and stays null where it does", () => {
+    expect(validateStored(z.string().nullish(), null)).toEqual({ ok: true, value: null });
+    expect(validateStored(undefined, null)).toEqual({ ok: true, value: null });
+  });
+
+  test("and is refused, in the words about null, where neither will do", () => {
+    expect(validateStored(z.string(), null)).toEqual(validate(z.string(), null));
+  });
+
+  test("with an asynchronous schema too", async () => {
+    const schema = z
+      .string()
+      .refine(async () => true)
+      .optional();
+    expect(await validateStored(schema, null)).toEqual({ ok: true, value: undefined });
+    expect(await validateStored(schema, "x")).toEqual({ ok: true, value: "x" });
+  });
+});

@@ -1,0 +1,115 @@
+/** Standard Schema v1 (standardschema.dev), as much of it as we call: zod, valibot, arktype and others implement it. */
+import type { Problem } from "../domain/errors.ts";
+import { valuePath } from "../domain/value-path.ts";
+
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (
+      value: unknown,
+    ) => MaybePromise<{ readonly value: Output; readonly issues?: undefined } | SchemaFailure>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+interface SchemaFailure {
+  readonly issues: readonly SchemaIssue[];
+}
+
+interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+export type MaybePromise<Value> = Value | Promise<Value>;
+
+/** What the schema takes. */
+export type SchemaInput<Schema extends StandardSchema> = NonNullable<
+  Schema["~standard"]["types"]
+>["input"];
+
+/** What the schema makes of it. */
+export type SchemaOutput<Schema extends StandardSchema> = NonNullable<
+  Schema["~standard"]["types"]
+>["output"];
+
+export type Validated =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** Schemas are objects, or functions as arktype's are. */
+export function isSchema(value: unknown): value is StandardSchema {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  const standard: unknown = Reflect.get(value, "~standard");
+  return (
+    typeof standard === "object" &&
+    standard !== null &&
+    typeof Reflect.get(standard, "validate") === "function"
+  );
+}
+
+/**
+ * The value as the schema makes it, or what is wrong with it. Answers at once when the schema does: a promise per task
+ * would be paid on every send.
+ *
+ *     const checked = await validate(task.input, input);
+ */
+export function validate(
+  schema: StandardSchema | undefined,
+  value: unknown,
+): MaybePromise<Validated> {
+  if (schema === undefined) return { ok: true, value };
+  try {
+    const answer = schema["~standard"].validate(value);
+    // Not every promise is a Promise: a schema from another realm or a thenable is awaited too.
+    return isThenable(answer) ? Promise.resolve(answer).then(verdict, thrown) : verdict(answer);
+  } catch (error) {
+    return thrown(error);
+  }
+}
+
+/**
+ * The same for an input that was read back. JSON has no `undefined`: an input that was left out is stored as null, so
+ * where a schema refuses null (`z.object({ … }).optional()`) it is asked about `undefined` before the task fails.
+ */
+export function validateStored(
+  schema: StandardSchema | undefined,
+  stored: unknown,
+): MaybePromise<Validated> {
+  const first = validate(schema, stored);
+  if (stored !== null || schema === undefined) return first;
+  if (first instanceof Promise) {
+    return first.then((checked) => (checked.ok ? checked : leftOut(schema, checked)));
+  }
+  return first.ok ? first : leftOut(schema, first);
+}
+
+/** Null was refused: if `undefined` is refused too, the words about null are the ones to show. */
+function leftOut(schema: StandardSchema, aboutNull: Validated): MaybePromise<Validated> {
+  const second = validate(schema, undefined);
+  if (second instanceof Promise)
+    return second.then((checked) => (checked.ok ? checked : aboutNull));
+  return second.ok ? second : aboutNull;
+}
+
+function isThenable<Value>(value: MaybePromise<Value>): value is Promise<Value> {
+  return typeof value === "object" && value !== null && "then" in value;
+}
+
+function verdict(answer: { readonly value: unknown } | SchemaFailure): Validated {
+  if (!("issues" in answer) || !answer.issues) {
+    return { ok: true, value: "value" in answer ? answer.value : undefined };
+  }
+  const problems = answer.issues.map(({ message, path }) => ({
+    path: valuePath((path ?? []).map((item) => (typeof item === "object" ? item.key : item))),
+    message,
+  }));
+  return { ok: false, problems };
+}
+
+/** A validator that throws is a broken schema, and that is one more thing wrong with this value, not a crash. */
+function thrown(error: unknown): Validated {
+  const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return { ok: false, problems: [{ path: "", message: `the schema itself threw ${reason}` }] };
+}

@@ -1,0 +1,17 @@
+/** What a handler is told about its attempt, besides the input. */
+import type { Logger } from "../domain/logger.ts";
+
+export interface TaskContext {
+  readonly taskId: string;
+  readonly name: string;
+  readonly queue: string;
+  /** 1 for the first body that ran. */
+  readonly attempt: number;
+  readonly workerId: string;
+  /** Names this claim; a worker that lost the task holds an older one. */
+  readonly claimId: string;
+  /** Aborts when the result of this attempt is no longer wanted. */
+  readonly signal: AbortSignal;
+  /** Every line carries the task and the attempt. */
+  readonly log: Logger;
+}

@@ -1,0 +1,181 @@
+/**
+ * What `defineTask` takes, and the types it reads from that. Mistakes resolve to message types: nothing is assignable
+ * to them, so the compiler prints the sentence at the option that is wrong.
+ */
+import type { ResultCode } from "../domain/errors.ts";
+import type { Failure } from "../domain/result.ts";
+import type { RetryPolicyFor } from "./retry-policies.ts";
+import type { MaybePromise, SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
+import type { StorageProblem } from "./storable.ts";
+import type { Task, TaskContract, TaskTypes } from "./task.ts";
+import type { TaskContext } from "./task-context.ts";
+
+export type OptionalSchema = StandardSchema | undefined;
+
+declare const absent: unique symbol;
+/** Stands for what a handler returns when there is no handler. */
+export interface Absent {
+  readonly [absent]: never;
+}
+
+// A handler may well return any, unknown or never.
+type IsAbsent<Type> = unknown extends Type
+  ? false
+  : [Type] extends [never]
+    ? false
+    : [Type] extends [Absent]
+      ? true
+      : false;
+
+/** `Annotated` is the type that a handler without an input schema gives its first parameter, null when it gives none. */
+export interface TaskOptions<
+  Input extends OptionalSchema,
+  Output extends OptionalSchema,
+  Code extends string,
+  RetryCode extends string,
+  Annotated,
+  Returned,
+> {
+  /** Unique in an app: 1–255 printable characters. */
+  readonly name: string;
+  /** Any Standard Schema. `send` takes what the schema takes, `run` receives what the schema makes of it. */
+  readonly input?: Input & StorableInput<Input>;
+  /** Any Standard Schema. `run` returns what the schema takes, results hold what the schema makes of it. */
+  readonly output?: Output & StorableOutput<Output>;
+  /** The task's own codes, UPPER_SNAKE. */
+  readonly errors?: readonly Code[] & OwnCodes<Code>;
+  /** Default `"default"`. */
+  readonly queue?: string;
+  /** 1–100, lower runs first. Default: the queue's, else 100. */
+  readonly priority?: number;
+  /** `fixed(…)` or `exponential(…)`. Default: no retries. */
+  readonly retry?: RetryPolicyFor<RetryCode> & KnownCodes<RetryCode, Code>;
+  readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
+  /** Returns or resolves to the value, or to `fail(…)`. Left out, the definition is a contract. */
+  readonly run?: Handler<Input, Output, NoInfer<Code>, Annotated, Returned>;
+}
+
+type StorableInput<Input> = Input extends StandardSchema ? Verdict<SchemaInput<Input>> : unknown;
+
+type StorableOutput<Output> = Output extends StandardSchema
+  ? Verdict<SchemaOutput<Output>>
+  : unknown;
+
+type Verdict<Type> = [StorageProblem<Type>] extends [never] ? unknown : StorageProblem<Type>;
+
+/** Codes that are only known as strings are checked when the task is defined. */
+type OwnCodes<Code extends string> = string extends Code
+  ? unknown
+  : [Code & ResultCode] extends [never]
+    ? unknown
+    : `"${Code & ResultCode}" is a built-in code; choose another name.`;
+
+type KnownCodes<RetryCode extends string, Code extends string> = [
+  Exclude<RetryCode, Code | ResultCode>,
+] extends [never]
+  ? unknown
+  : `"${Exclude<RetryCode, Code | ResultCode>}" is neither a built-in code nor one of the task's errors.`;
+
+/**
+ * A conditional type, not a function type with a conditional result: only so does the checker put in the output schema
+ * before it looks into the handler, and `"paid"` there stays the literal that the schema asks for.
+ */
+export type Handler<
+  Input extends OptionalSchema,
+  Output extends OptionalSchema,
+  Code extends string,
+  Annotated,
+  Returned,
+> = Output extends StandardSchema
+  ? (
+      input: Received<Input, Annotated>,
+      ctx: TaskContext,
+    ) => MaybePromise<SchemaInput<Output> | Failure<Code>>
+  : (input: Received<Input, Annotated>, ctx: TaskContext) => CheckedReturn<Returned, Code>;
+
+type Received<Input extends OptionalSchema, Annotated> = Input extends StandardSchema
+  ? SchemaOutput<Input>
+  : CheckedAnnotation<Annotated>;
+
+/** An optional input without a schema would arrive as null where the annotation says undefined. */
+type CheckedAnnotation<Annotated> = [StorageProblem<Annotated>] extends [never]
+  ? MayBeLeftOut<Annotated> extends true
+    ? "the input may be undefined, which JSON cannot say; use null."
+    : Annotated
+  : StorageProblem<Annotated>;
+
+type MayBeLeftOut<Annotated> = unknown extends Annotated
+  ? false
+  : [Annotated] extends [undefined | void]
+    ? false
+    : undefined extends Annotated
+      ? true
+      : false;
+
+export type CheckedReturn<Returned, Code extends string> =
+  // Nothing is inferred for the handler after a mistake in another option: one message is enough.
+  IsAbsent<Returned> extends true
+    ? unknown
+    : [Exclude<FailureCode<Returned>, Code>] extends [never]
+      ? [StorageProblem<ValueOf<Returned>>] extends [never]
+        ? Returned
+        : StorageProblem<ValueOf<Returned>>
+      : `"${Exclude<FailureCode<Returned>, Code>}" is not one of the task's errors.`;
+
+type FailureCode<Returned> = unknown extends Returned
+  ? never
+  : Awaited<Returned> extends infer Value
+    ? Value extends Failure<infer Code>
+      ? Code
+      : never
+    : never;
+
+export type ValueOf<Returned> = Exclude<Awaited<Returned>, Failure>;
+
+/** What a caller reads back: `undefined` as a whole is stored as null. */
+export type StoredAs<Value> = Value extends undefined | void ? null : Value;
+
+/** Written out rather than named, so that an editor shows the four types and not a formula. */
+export type Defined<
+  Input extends OptionalSchema,
+  Output extends OptionalSchema,
+  Code extends string,
+  Annotated,
+  Returned,
+> =
+  IsAbsent<Returned> extends true
+    ? TaskContract<{
+        readonly input: SentInput<Input, Annotated>;
+        readonly parsed: ParsedInput<Input, Annotated>;
+        readonly returned: Output extends StandardSchema ? SchemaInput<Output> : unknown;
+        readonly output: Output extends StandardSchema ? StoredAs<SchemaOutput<Output>> : unknown;
+        readonly code: Code;
+      }>
+    : Task<{
+        readonly input: SentInput<Input, Annotated>;
+        readonly parsed: ParsedInput<Input, Annotated>;
+        readonly returned: Output extends StandardSchema ? SchemaInput<Output> : ValueOf<Returned>;
+        readonly output: Output extends StandardSchema
+          ? StoredAs<SchemaOutput<Output>>
+          : StoredAs<ValueOf<Returned>>;
+        readonly code: Code;
+      }>;
+
+/** An annotation that leaves nothing to send is none: the input is left out, and arrives as null. */
+type SentInput<Input extends OptionalSchema, Annotated> = Input extends StandardSchema
+  ? SchemaInput<Input>
+  : [Annotated] extends [null | undefined | void]
+    ? undefined
+    : Annotated;
+
+type ParsedInput<Input extends OptionalSchema, Annotated> = Input extends StandardSchema
+  ? SchemaOutput<Input>
+  : Annotated;
+
+/** What `implement` takes: the handler of a contract. Without an output schema it may return anything that JSON keeps. */
+export type Implementation<Types extends TaskTypes, Returned> = unknown extends Types["returned"]
+  ? (input: Types["parsed"], ctx: TaskContext) => CheckedReturn<Returned, Types["code"]>
+  : (
+      input: Types["parsed"],
+      ctx: TaskContext,
+    ) => MaybePromise<Types["returned"] | Failure<Types["code"]>>;

@@ -1,0 +1,86 @@
+/** A defined task: an inert value that carries its types. */
+import type { ResultCode } from "../domain/errors.ts";
+import type { Failure } from "../domain/result.ts";
+import type { RetryPolicy } from "../domain/retry.ts";
+import type { MaybePromise, StandardSchema } from "./schema.ts";
+import type { TaskContext } from "./task-context.ts";
+
+/** The types of one task in one bag. */
+export interface TaskTypes {
+  /** What `send` takes; `undefined` when the task takes no input. */
+  readonly input: unknown;
+  /** What `run` receives. */
+  readonly parsed: unknown;
+  /** What `run` returns or resolves to, besides a failure. */
+  readonly returned: unknown;
+  /** What a result holds. */
+  readonly output: unknown;
+  /** The task's own codes. */
+  readonly code: string;
+}
+
+/** Registered, not local: a task stays a task when two copies of this package are loaded. */
+export const brand: unique symbol = Symbol.for("posthaste.task");
+
+/** Any definition, with its handler or without. */
+export interface AnyContract {
+  /** True at run time; in types it carries the types of the task. */
+  readonly [brand]: TaskTypes;
+  readonly name: string;
+  readonly queue: string | undefined;
+  /** 1–100, lower runs first. */
+  readonly priority: number | undefined;
+  readonly retry: RetryPolicy | undefined;
+  /** The task's own codes. */
+  readonly errors: readonly string[];
+  readonly flags: Readonly<Record<string, boolean>> | undefined;
+  readonly input: StandardSchema | undefined;
+  readonly output: StandardSchema | undefined;
+  /** Absent on contracts. A method, so that a task of any input type is assignable here. */
+  run?(input: unknown, ctx: TaskContext): unknown;
+}
+
+/** Any task that a worker can run. */
+export interface AnyTask extends AnyContract {
+  run(input: unknown, ctx: TaskContext): unknown;
+}
+
+/** A definition without its handler: what a producer imports. */
+export interface TaskContract<Types extends TaskTypes = TaskTypes> extends AnyContract {
+  readonly [brand]: Types;
+  run?: never;
+}
+
+/** A definition with its handler. */
+export interface Task<Types extends TaskTypes = TaskTypes> extends AnyTask {
+  readonly [brand]: Types;
+  run(
+    input: Types["parsed"],
+    ctx: TaskContext,
+  ): MaybePromise<Types["returned"] | Failure<Types["code"]>>;
+}
+
+/** What `send` takes for this task. */
+export type InputOf<T extends AnyContract> = T[typeof brand]["input"];
+
+/** What a successful result of this task holds. */
+export type OutputOf<T extends AnyContract> = T[typeof brand]["output"];
+
+/** Every code a result of this task may carry: its own and the built-in ones. */
+export type CodeOf<T extends AnyContract> = T[typeof brand]["code"] | ResultCode;
+
+/** The arguments of `send` after the task: the input may be left out where the task takes none. */
+export type SendArguments<T extends AnyContract, Options> =
+  undefined extends InputOf<T>
+    ? [input?: InputOf<T>, options?: Options]
+    : [input: InputOf<T>, options?: Options];
+
+/** Whether a value was made by `defineTask` or `implement` with a handler. */
+export function isTask(value: unknown): value is AnyTask {
+  return isContract(value) && typeof value.run === "function";
+}
+
+/** Whether a value was made by `defineTask` or `implement`, with a handler or without. */
+export function isContract(value: unknown): value is AnyContract {
+  return typeof value === "object" && value !== null && Reflect.get(value, brand) === true;
+}

@@ -1,0 +1,105 @@
+/**
+ * Reads a bag of options field by field and remembers everything that is wrong with it, so that a mistake is reported
+ * together with all others: what was expected, what was found, and the nearest name for an unknown one.
+ */
+import type { Problem } from "./errors.ts";
+import { article } from "./names.ts";
+import { unknownOption } from "./nearest-name.ts";
+
+export interface IntegerRule {
+  readonly min: number;
+  readonly max: number;
+}
+
+export class OptionReader {
+  readonly problems: Problem[];
+  readonly #path: string;
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(path: string, values: unknown, known: readonly string[], problems: Problem[] = []) {
+    this.problems = problems;
+    this.#path = path;
+    this.#values = isRecord(values) ? values : {};
+    if (values !== undefined && !isRecord(values)) {
+      this.complain("", `expected an object of options, found ${article(values)}`);
+    }
+    for (const name of Object.keys(this.#values)) {
+      if (!known.includes(name)) this.complain("", unknownOption(name, known));
+    }
+  }
+
+  complain(name: string, message: string): void {
+    this.problems.push({ path: joinPath(this.#path, name), message });
+  }
+
+  value(name: string): unknown {
+    return Object.hasOwn(this.#values, name) ? this.#values[name] : undefined;
+  }
+
+  /** The options inside an option. */
+  group(name: string, known: readonly string[]): OptionReader {
+    return new OptionReader(joinPath(this.#path, name), this.value(name), known, this.problems);
+  }
+
+  integer<Default extends number | null>(
+    name: string,
+    rule: IntegerRule,
+    otherwise: Default,
+  ): number | Default {
+    const value = this.value(name);
+    if (value === undefined || (value === null && otherwise === null)) return otherwise;
+    const { min, max } = rule;
+    if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max)
+      return value;
+    const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+    this.complain(name, `expected a whole number ${range}, found ${shown(value)}`);
+    return otherwise;
+  }
+
+  flag(name: string, otherwise: boolean): boolean {
+    const value = this.value(name);
+    if (value === undefined || typeof value === "boolean") return value ?? otherwise;
+    this.complain(name, `expected true or false, found ${shown(value)}`);
+    return otherwise;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.value(name);
+    if (value === undefined || typeof value === "string") return value;
+    this.complain(name, `expected a string, found ${shown(value)}`);
+    return undefined;
+  }
+
+  choice<const Choice extends string>(
+    name: string,
+    choices: readonly Choice[],
+    otherwise: Choice,
+  ): Choice {
+    const value = this.value(name);
+    if (value === undefined) return otherwise;
+    const chosen = choices.find((choice) => choice === value);
+    if (chosen !== undefined) return chosen;
+    this.complain(
+      name,
+      `expected ${choices.map((c) => `"${c}"`).join(" or ")}, found ${shown(value)}`,
+    );
+    return otherwise;
+  }
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function joinPath(path: string, name: string): string {
+  if (path === "" || name === "") return path + name;
+  return `${path}.${name}`;
+}
+
+/** A value in a sentence: short, and without what an object may hide. */
+export function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 80));
+  if (typeof value === "number" || typeof value === "boolean" || typeof value === "bigint")
+    return String(value);
+  return article(value);
+}

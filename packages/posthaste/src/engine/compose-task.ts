@@ -1,0 +1,234 @@
+/** From a definition, an input and options to the row that is sent, or to everything that is wrong with them. */
+import type { AnyContract } from "../define/task.ts";
+import { DEFAULT_QUEUE, LOWEST_PRIORITY, type Config } from "../domain/config.ts";
+import { PosthasteError, type Problem } from "../domain/errors.ts";
+import { encodeJson } from "../domain/json.ts";
+import { queueNameProblem } from "../domain/names.ts";
+import { OptionReader, isRecord } from "../domain/option-reader.ts";
+import { isUuid, uuidV7 } from "./uuid-v7.ts";
+
+/** How one send differs from its definition. */
+export interface TaskOptions {
+  /** Runs after so many milliseconds. */
+  readonly delayMs?: number;
+  /** Runs at this time; a time that has passed means now. */
+  readonly runAt?: Date;
+  /** If it has not started by then, it never will: it ends EXPIRED. */
+  readonly goodUntil?: Date;
+  /** 1–100, lower runs first. */
+  readonly priority?: number;
+  readonly queue?: string;
+  /** One task per name and key: a second send returns the first task. The same key with another input is refused. */
+  readonly key?: string;
+  readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
+  /** An id of your own: sending the same id and content again is the same task. */
+  readonly id?: string;
+}
+
+export interface OutgoingTask {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly priority: number;
+  /** Milliseconds until it is due, by this machine's clock: a hint for the workers, no more. */
+  readonly dueMs: number;
+  readonly key: string | undefined;
+  /** Whether it may stand already: it carries a key or an id of the caller's. */
+  readonly mayExist: boolean;
+  /** The row as JSON text. */
+  readonly row: string;
+}
+
+const knownOptions = [
+  "tx",
+  "delayMs",
+  "runAt",
+  "goodUntil",
+  "priority",
+  "queue",
+  "key",
+  "flags",
+  "id",
+];
+const LONGEST_DELAY_MS = 100 * 365 * 24 * 60 * 60 * 1000;
+
+/** Throws VALIDATION_FAILED or PAYLOAD_TOO_LARGE; the input's schema has been asked before. */
+export function composeTask(
+  task: AnyContract,
+  input: unknown,
+  options: TaskOptions | undefined,
+  config: Pick<Config, "queues" | "payload">,
+): OutgoingTask {
+  const encoded = encodeJson(input, { rejectBytes: config.payload.rejectBytes });
+  const problems = encoded.ok ? [] : inputProblems(encoded.problems);
+  const chosen = options === undefined ? noOptions : readOptions(options, config, problems);
+  if (!encoded.ok && encoded.tooLarge !== undefined)
+    throw tooLarge(task.name, encoded.tooLarge, config);
+  if (problems.length > 0 || !encoded.ok) {
+    throw PosthasteError.of("VALIDATION_FAILED", `task "${task.name}" was not sent`, problems);
+  }
+  const queue = chosen.queue ?? task.queue ?? DEFAULT_QUEUE;
+  const priority =
+    chosen.priority ?? task.priority ?? config.queues?.get(queue)?.priority ?? LOWEST_PRIORITY;
+  const id = chosen.id ?? uuidV7();
+  return {
+    id,
+    name: task.name,
+    queue,
+    priority,
+    dueMs: chosen.delayMs ?? Math.max(0, (chosen.runAt?.getTime() ?? 0) - Date.now()),
+    key: chosen.key,
+    mayExist: chosen.key !== undefined || chosen.id !== undefined,
+    row:
+      `{"id":"${id}","name":${nameText(task)},"queue":"${queue}","priority":${priority},` +
+      `"input":${encoded.text}${chosen.text}${policyText(task, chosen.flags)}}`,
+  };
+}
+
+interface ChosenOptions extends Omit<TaskOptions, "flags"> {
+  readonly flags?: Readonly<Record<string, boolean>>;
+  /** The rest of the row. */
+  readonly text: string;
+}
+
+const noOptions: ChosenOptions = { text: "" };
+
+function readOptions(
+  given: TaskOptions,
+  config: Pick<Config, "queues">,
+  problems: Problem[],
+): ChosenOptions {
+  const options = new OptionReader("options", given, knownOptions, problems);
+  const delayMs = options.integer("delayMs", { min: 0, max: LONGEST_DELAY_MS }, null);
+  const runAt = readInstant(options, "runAt");
+  const goodUntil = readInstant(options, "goodUntil");
+  const key = readKey(options);
+  const id = readId(options);
+  const queue = readQueue(options, config);
+  const priority = options.integer("priority", { min: 1, max: LOWEST_PRIORITY }, null);
+  const flags = readFlags(options);
+  if (delayMs !== null && runAt !== undefined) {
+    options.complain("runAt", "expected delayMs or runAt, found both");
+  }
+  let text =
+    delayMs === null
+      ? runAt === undefined
+        ? ""
+        : `,"run_at":"${runAt.toISOString()}"`
+      : `,"delay_ms":${delayMs}`;
+  if (goodUntil !== undefined) text += `,"good_until":"${goodUntil.toISOString()}"`;
+  if (key !== undefined) text += `,"key":${JSON.stringify(key)}`;
+  return {
+    text,
+    ...(delayMs === null ? {} : { delayMs }),
+    ...(runAt === undefined ? {} : { runAt }),
+    ...(key === undefined ? {} : { key }),
+    ...(id === undefined ? {} : { id }),
+    ...(queue === undefined ? {} : { queue }),
+    ...(priority === null ? {} : { priority }),
+    ...(flags === undefined ? {} : { flags }),
+  };
+}
+
+function readInstant(options: OptionReader, name: string): Date | undefined {
+  const value = options.value(name);
+  if (value === undefined) return undefined;
+  if (value instanceof Date && !Number.isNaN(value.getTime())) {
+    // Years beyond four digits have another text form, and PostgreSQL another end of time.
+    const year = value.getUTCFullYear();
+    if (year >= 1 && year <= 9999) return value;
+  }
+  options.complain(name, "expected a valid Date between the years 1 and 9999");
+  return undefined;
+}
+
+function readKey(options: OptionReader): string | undefined {
+  const key = options.text("key");
+  if (key === undefined) return undefined;
+  // eslint-disable-next-line no-control-regex -- the character that PostgreSQL cannot store is the one to refuse
+  if (key.length >= 1 && key.length <= 255 && key.isWellFormed() && !/\u0000/.test(key)) return key;
+  options.complain("key", "expected 1 to 255 characters without \\u0000 or half surrogates");
+  return undefined;
+}
+
+function readId(options: OptionReader): string | undefined {
+  const value = options.value("id");
+  const id = typeof value === "string" ? value.toLowerCase() : value;
+  if (id === undefined || isUuid(id)) return id;
+  options.complain("id", "expected a UUID such as crypto.randomUUID() makes");
+  return undefined;
+}
+
+function readQueue(options: OptionReader, config: Pick<Config, "queues">): string | undefined {
+  const queue = options.text("queue");
+  if (queue === undefined) return undefined;
+  const problem = queueNameProblem(queue);
+  if (problem !== undefined) options.complain("queue", problem);
+  else if (config.queues?.has(queue) === false) {
+    options.complain(
+      "queue",
+      `"${queue}" is not configured; known are ${[...config.queues.keys()].join(", ")}`,
+    );
+  }
+  return queue;
+}
+
+function readFlags(options: OptionReader): Readonly<Record<string, boolean>> | undefined {
+  const given = options.value("flags");
+  if (given === undefined) return undefined;
+  const entries: [string, unknown][] = Array.isArray(given)
+    ? given.map((name) => [String(name), true])
+    : isRecord(given)
+      ? Object.entries(given)
+      : [["", undefined]];
+  if (entries.every(([name, value]) => name !== "" && typeof value === "boolean")) {
+    return Object.fromEntries(entries) as Record<string, boolean>;
+  }
+  options.complain("flags", "expected a list of names, or an object of booleans");
+  return undefined;
+}
+
+/** Problems of an input, with paths that begin at `input`. */
+export function inputProblems(problems: readonly Problem[]): Problem[] {
+  return problems.map(({ path, message }) => ({
+    path: path === "" ? "input" : path.startsWith("[") ? `input${path}` : `input.${path}`,
+    message,
+  }));
+}
+
+function tooLarge(name: string, bytes: number, config: Pick<Config, "payload">): PosthasteError {
+  return new PosthasteError(
+    "PAYLOAD_TOO_LARGE",
+    `task "${name}" was not sent: its input is ${bytes} bytes of JSON, payload.rejectBytes allows ` +
+      `${config.payload.rejectBytes}; store it elsewhere and send a reference`,
+  );
+}
+
+/** The parts of a row that a definition fixes, made once each. */
+const nameTexts = new WeakMap<AnyContract, string>();
+const policyTexts = new WeakMap<AnyContract, string>();
+
+function nameText(task: AnyContract): string {
+  let text = nameTexts.get(task);
+  if (text === undefined) nameTexts.set(task, (text = JSON.stringify(task.name)));
+  return text;
+}
+
+function policyText(
+  task: AnyContract,
+  flags: Readonly<Record<string, boolean>> | undefined,
+): string {
+  if (flags !== undefined)
+    return retryText(task) + `,"flags":${JSON.stringify({ ...task.flags, ...flags })}`;
+  let text = policyTexts.get(task);
+  if (text === undefined) {
+    text =
+      retryText(task) + (task.flags === undefined ? "" : `,"flags":${JSON.stringify(task.flags)}`);
+    policyTexts.set(task, text);
+  }
+  return text;
+}
+
+function retryText(task: AnyContract): string {
+  return task.retry === undefined ? "" : `,"options":${JSON.stringify({ retry: task.retry })}`;
+}

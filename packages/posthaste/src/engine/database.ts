@@ -1,0 +1,94 @@
+/**
+ * The database as the engine uses it: its statements, and a session for each kind of work, opened when first needed.
+ * Sends, bulk sends and reads have a session each, so that none waits behind another's commit.
+ */
+import type { DatabaseConfig } from "../domain/config.ts";
+import type { Logger } from "../domain/logger.ts";
+import { Connection, type Profile } from "../store/connection.ts";
+import { Link } from "../store/link.ts";
+import { migrate, verifySchema } from "../store/migrate.ts";
+import { createStore, type Store } from "../store/store.ts";
+
+export interface DatabaseOptions {
+  /** Finds the database, starting it if need be. Called once. */
+  readonly locate: () => Promise<DatabaseConfig>;
+  readonly schema: string;
+  readonly autoMigrate: boolean;
+  readonly log: Logger;
+}
+
+export class Database {
+  readonly store: Store;
+  readonly sends: Link;
+  readonly bulkSends: Link;
+  readonly reads: Link;
+  readonly #options: DatabaseOptions;
+  #location: Promise<DatabaseConfig> | undefined;
+  #schemaReady: Promise<void> | undefined;
+
+  constructor(options: DatabaseOptions) {
+    this.#options = options;
+    this.store = createStore(options.schema);
+    this.sends = new Link(() => this.open("sends", "sends"));
+    this.bulkSends = new Link(() => this.open("sends", "bulk sends"));
+    this.reads = new Link(() => this.open("reads", "reads"));
+  }
+
+  /** Where the database is. A failed search is not remembered. */
+  locate(): Promise<DatabaseConfig> {
+    this.#location ??= this.#options.locate().catch((error: unknown) => {
+      this.#location = undefined;
+      throw error;
+    });
+    return this.#location;
+  }
+
+  async open(profile: Profile, purpose: string): Promise<Connection> {
+    const { url, preparedStatements } = await this.locate();
+    return Connection.open({
+      url,
+      profile,
+      preparedStatements,
+      applicationName: `posthaste ${purpose}`,
+    });
+  }
+
+  /** A session for LISTEN, which a transaction pooler cannot give. */
+  async openSession(): Promise<Connection> {
+    const { sessionUrl, preparedStatements } = await this.locate();
+    return Connection.open({
+      url: sessionUrl,
+      profile: "reads",
+      preparedStatements,
+      applicationName: "posthaste listener",
+    });
+  }
+
+  /** Applies what is missing, or with `autoMigrate: false` only verifies. Done once; a failure is tried again. */
+  ensureSchema(): Promise<void> {
+    this.#schemaReady ??= this.#prepareSchema().catch((error: unknown) => {
+      this.#schemaReady = undefined;
+      throw error;
+    });
+    return this.#schemaReady;
+  }
+
+  /** Applies what is missing, whatever `autoMigrate` says. Returns the names of what was applied. */
+  async migrate(): Promise<string[]> {
+    const connection = await this.reads.connection();
+    const applied = await migrate(connection, this.#options.schema);
+    if (applied.length > 0) {
+      this.#options.log.info({ schema: this.#options.schema, applied }, "schema migrated");
+    }
+    return applied;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.sends.close(), this.bulkSends.close(), this.reads.close()]);
+  }
+
+  async #prepareSchema(): Promise<void> {
+    if (this.#options.autoMigrate) await this.migrate();
+    else await verifySchema(await this.reads.connection(), this.#options.schema);
+  }
+}

@@ -1,0 +1,16 @@
+/** What became of claims that a settle did not find: our own earlier commit, or somebody else's task by now. */
+import type { Connection } from "../store/connection.ts";
+import type { SettledTask } from "../store/queries/settle-tasks.ts";
+import type { Store } from "../store/store.ts";
+
+/** The settles whose result was dropped because the claim had been lost. */
+export async function findLostClaims(
+  store: Store,
+  connection: Connection,
+  settles: readonly SettledTask[],
+): Promise<SettledTask[]> {
+  const own = await store.findOwnCommits(connection, settles);
+  return settles.filter(
+    ({ id, edge }) => !own.has(id) && (edge === "succeed" || edge === "fail" || edge === "retry"),
+  );
+}

@@ -1,0 +1,240 @@
+/** Sending: the four ways a task gets into the database. Each promise resolves only after its own commit. */
+import { PosthasteError } from "../domain/errors.ts";
+import type { Outcome } from "../runtime/natural-batcher.ts";
+import { isUniqueViolation } from "../store/pg-errors.ts";
+import type { StoredSubmission } from "../store/queries/match-submissions.ts";
+import { BEGIN, COMMIT, inOneTransaction } from "../store/transaction.ts";
+import type { Db } from "../store/sql.ts";
+import type { OutgoingTask } from "./compose-task.ts";
+import type { Database } from "./database.ts";
+import { isRepeatable, repeatSafely } from "./repeat-safely.ts";
+import { wakeQueues, type Landed, type WorkerWaker } from "./wake-workers.ts";
+
+/** The id under which the task stands: its own, or that of the task that had its key. */
+type SentId = string;
+
+/** One flush of concurrent sends: one statement, one commit. A row that PostgreSQL refuses fails alone. */
+export async function sendTogether(
+  database: Database,
+  waker: WorkerWaker,
+  tasks: readonly OutgoingTask[],
+): Promise<Outcome<SentId>[]> {
+  try {
+    await repeatSafely(async (attempt) => {
+      await database.ensureSchema();
+      const connection = await database.sends.connection();
+      const stored =
+        attempt === 0
+          ? insertFresh(database, connection, tasks)
+          : insertMissing(database, connection, tasks);
+      waker.announce(connection, tasks.map(landed));
+      await stored;
+    });
+    return tasks.map(({ id }) => ({ answer: id }));
+  } catch (error) {
+    if (isRepeatable(error) || error instanceof PosthasteError) throw error;
+    if (tasks.length === 1) return [{ error: refused(error) }];
+    const half = Math.ceil(tasks.length / 2);
+    return [
+      ...(await sendTogether(database, waker, tasks.slice(0, half))),
+      ...(await sendTogether(database, waker, tasks.slice(half))),
+    ];
+  }
+}
+
+/** Sends that may stand already, by key or by an id of the caller's: one statement inserts what is missing, one reads the rest. */
+export async function sendOnce(
+  database: Database,
+  waker: WorkerWaker,
+  tasks: readonly OutgoingTask[],
+): Promise<Outcome<SentId>[]> {
+  const ordered = inLockOrder(tasks);
+  const outcomes = await repeatSafely(async () => {
+    await database.ensureSchema();
+    const connection = await database.sends.connection();
+    const answer = insertOrMatch(database, connection, ordered);
+    waker.announce(connection, tasks.map(landed));
+    return answer;
+  });
+  return tasks.map(({ id }) => outcomes.get(id) ?? { error: new Error("no answer for this task") });
+}
+
+/** Joins the caller's transaction: nothing is repeated, and nothing happens unless it commits. */
+export async function sendInTransaction(
+  database: Database,
+  db: Db,
+  tasks: readonly OutgoingTask[],
+): Promise<SentId[]> {
+  await database.ensureSchema();
+  const ordered = inLockOrder(tasks);
+  let ids: SentId[];
+  if (tasks.some(({ mayExist }) => mayExist)) {
+    const outcomes = await insertOrMatch(database, db, ordered);
+    ids = tasks.map(({ id }) => answerOf(outcomes.get(id)));
+  } else {
+    for (const chunk of chunks(ordered))
+      await database.store.insertTasks.fresh(db, rowsText(chunk));
+    ids = tasks.map(({ id }) => id);
+  }
+  await wakeQueues(db, database.store, tasks.map(landed));
+  return ids;
+}
+
+/** Many at once: all or none of them, in one transaction on a session of its own. */
+export async function sendBulk(
+  database: Database,
+  waker: WorkerWaker,
+  tasks: readonly OutgoingTask[],
+): Promise<SentId[]> {
+  const mayExist = tasks.some((task) => task.mayExist);
+  return repeatSafely(async (attempt) => {
+    await database.ensureSchema();
+    const connection = await database.bulkSends.connection();
+    const ids = mayExist
+      ? await inOneTransaction(connection, async () => {
+          const outcomes = await insertOrMatch(database, connection, inLockOrder(tasks));
+          return tasks.map(({ id }) => answerOf(outcomes.get(id)));
+        })
+      : await insertChunks(database, connection, tasks, attempt);
+    waker.announce(connection, tasks.map(landed));
+    return ids;
+  }).catch((error: unknown) => {
+    throw isRepeatable(error) || error instanceof PosthasteError ? error : refused(error);
+  });
+}
+
+/** All chunks travel at once: the server works on one while the next is on its way. */
+async function insertChunks(
+  database: Database,
+  db: Db,
+  tasks: readonly OutgoingTask[],
+  attempt: number,
+): Promise<SentId[]> {
+  const { insertTasks } = database.store;
+  const insert = attempt === 0 ? "fresh" : "missing";
+  const sent = [
+    db.query(BEGIN),
+    ...chunks(tasks).map((chunk) => insertTasks[insert](db, rowsText(chunk))),
+    db.query(COMMIT),
+  ];
+  const failed = (await Promise.allSettled(sent)).find((result) => result.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return tasks.map(({ id }) => id);
+}
+
+async function insertFresh(
+  database: Database,
+  db: Db,
+  tasks: readonly OutgoingTask[],
+): Promise<void> {
+  try {
+    await database.store.insertTasks.fresh(db, rowsText(tasks));
+  } catch (error) {
+    // Ids are random: one that exists is our own, from a try whose acknowledgement was lost.
+    if (!isUniqueViolation(error)) throw error;
+    await insertMissing(database, db, tasks);
+  }
+}
+
+async function insertMissing(
+  database: Database,
+  db: Db,
+  tasks: readonly OutgoingTask[],
+): Promise<void> {
+  await database.store.insertTasks.missing(db, rowsText(tasks));
+}
+
+async function insertOrMatch(
+  database: Database,
+  db: Db,
+  tasks: readonly OutgoingTask[],
+): Promise<Map<string, Outcome<SentId>>> {
+  const outcomes = new Map<string, Outcome<SentId>>();
+  let waiting = tasks;
+  // A task that stood in the way may be pruned before it is read: then there is room for the insert again.
+  while (waiting.length > 0) {
+    const inserted = new Set<string>();
+    for (const chunk of chunks(waiting)) {
+      for (const id of await database.store.insertTasks.missing(db, rowsText(chunk)))
+        inserted.add(id);
+    }
+    for (const id of inserted) outcomes.set(id, { answer: id });
+    waiting = waiting.filter(({ id }) => !inserted.has(id));
+    if (waiting.length === 0) break;
+    const found = await database.store.matchSubmissions(db, rowsText(waiting));
+    for (const stored of found) {
+      // By key first: with both taken, the key is what the caller asked for.
+      if (outcomes.has(stored.askedId) && stored.by === "id") continue;
+      outcomes.set(stored.askedId, judge(stored));
+    }
+    waiting = waiting.filter(({ id }) => !outcomes.has(id));
+  }
+  return outcomes;
+}
+
+function judge(stored: StoredSubmission): Outcome<SentId> {
+  if (stored.sameTask && stored.sameInput) return { answer: stored.id };
+  const path = `options.${stored.by}`;
+  const message = stored.sameTask
+    ? `task ${stored.id} was sent with the same ${stored.by} and another input`
+    : `id ${stored.id} belongs to another task`;
+  return {
+    error: PosthasteError.of("VALIDATION_FAILED", "the task was not sent", [{ path, message }]),
+  };
+}
+
+function answerOf(outcome: Outcome<SentId> | undefined): SentId {
+  if (outcome === undefined) throw new Error("no answer for this task");
+  if ("error" in outcome) throw outcome.error;
+  return outcome.answer;
+}
+
+function refused(error: unknown): PosthasteError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new PosthasteError("VALIDATION_FAILED", `PostgreSQL refused the task: ${reason}`, {
+    cause: error,
+  });
+}
+
+/** Two senders of the same keys or ids meet in the same order, and one waits for the other. */
+function inLockOrder(tasks: readonly OutgoingTask[]): readonly OutgoingTask[] {
+  if (!tasks.some(({ mayExist }) => mayExist)) return tasks;
+  const place = ({ name, key, id }: OutgoingTask): string =>
+    key === undefined ? `1${id}` : `0${name}\0${key}`;
+  return tasks
+    .map((task) => ({ task, at: place(task) }))
+    .sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+    .map(({ task }) => task);
+}
+
+function landed({ queue, priority, dueMs }: OutgoingTask): Landed {
+  return { queue, priority, due: dueMs };
+}
+
+function rowsText(tasks: readonly OutgoingTask[]): string {
+  return `[${tasks.map(({ row }) => row).join(",")}]`;
+}
+
+const CHUNK_TASKS = 2_000;
+const CHUNK_CHARACTERS = 8_000_000;
+
+/** Statements of a size that neither side has to hold a gigabyte for. */
+function chunks(tasks: readonly OutgoingTask[]): OutgoingTask[][] {
+  const parts: OutgoingTask[][] = [];
+  let part: OutgoingTask[] = [];
+  let size = 0;
+  for (const task of tasks) {
+    if (
+      part.length >= CHUNK_TASKS ||
+      (part.length > 0 && size + task.row.length > CHUNK_CHARACTERS)
+    ) {
+      parts.push(part);
+      part = [];
+      size = 0;
+    }
+    part.push(task);
+    size += task.row.length;
+  }
+  if (part.length > 0) parts.push(part);
+  return parts;
+}

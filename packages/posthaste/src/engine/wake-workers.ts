@@ -1,0 +1,69 @@
+/**
+ * Tells the workers of a queue that something landed. The first word goes at once; further ones within a window are
+ * gathered and the last of them is always sent, so a storm of sends is a trickle of notifications.
+ */
+import type { Logger } from "../domain/logger.ts";
+import { encodeWakeHints, type WakeHint } from "../domain/wake-hint.ts";
+import { queueChannel } from "../store/channels.ts";
+import type { Db } from "../store/sql.ts";
+import type { Store } from "../store/store.ts";
+
+const WINDOW_MS = 2;
+
+export type Landed = { readonly queue: string } & WakeHint;
+
+export class WorkerWaker {
+  readonly #store: Store;
+  readonly #log: Logger;
+  readonly #gathered = new Map<string, WakeHint[]>();
+  #timer: NodeJS.Timeout | undefined;
+  #quietSince = -Infinity;
+
+  constructor(store: Store, log: Logger) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** To be called right after the statement that inserted them, on the same session: it is then sent after it. */
+  announce(db: Db, landed: Iterable<Landed>): void {
+    for (const { queue, priority, due } of landed) {
+      const hints = this.#gathered.get(queue);
+      if (hints === undefined) this.#gathered.set(queue, [{ priority, due }]);
+      else hints.push({ priority, due });
+    }
+    if (this.#timer !== undefined) return;
+    const wait = this.#quietSince + WINDOW_MS - performance.now();
+    if (wait <= 0) this.#send(db);
+    else this.#timer = setTimeout(() => this.#send(db), wait);
+  }
+
+  #send(db: Db): void {
+    this.#timer = undefined;
+    this.#quietSince = performance.now();
+    const wakes = new Map<string, string>();
+    for (const [queue, hints] of this.#gathered) {
+      wakes.set(queueChannel(this.#store.schema, queue), encodeWakeHints(hints));
+    }
+    this.#gathered.clear();
+    // A lost notification costs time, never a task: workers poll. So it must not fail the send it belongs to.
+    this.#store.notifyQueues(db, wakes).catch((error: unknown) => {
+      this.#log.debug(
+        { error: String(error) },
+        "workers were not notified; they will find the task by polling",
+      );
+    });
+  }
+}
+
+/** The same at once; inside a caller's transaction it is delivered when that commits. */
+export async function wakeQueues(db: Db, store: Store, landed: Iterable<Landed>): Promise<void> {
+  const byQueue = new Map<string, WakeHint[]>();
+  for (const { queue, priority, due } of landed) {
+    byQueue.set(queue, [...(byQueue.get(queue) ?? []), { priority, due }]);
+  }
+  const wakes = new Map<string, string>();
+  for (const [queue, hints] of byQueue) {
+    wakes.set(queueChannel(store.schema, queue), encodeWakeHints(hints));
+  }
+  await store.notifyQueues(db, wakes);
+}

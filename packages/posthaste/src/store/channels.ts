@@ -1,0 +1,16 @@
+/** NOTIFY channels. Hashed, because a channel's name ends at 63 bytes and pg_notify refuses a longer one. */
+import { createHash } from "node:crypto";
+
+/** The channel that workers of a queue listen on; `queue_channel()` in the schema computes the same. */
+export function queueChannel(schema: string, queue: string): string {
+  return channel(`${schema}/queue/${queue}`);
+}
+
+/** The channel on which one client is told that results it waits for are there. */
+export function resultChannel(schema: string, clientId: string): string {
+  return channel(`${schema}/results/${clientId}`);
+}
+
+function channel(text: string): string {
+  return `ph_${createHash("sha256").update(text, "utf8").digest("hex").slice(0, 32)}`;
+}

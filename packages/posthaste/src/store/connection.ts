@@ -1,0 +1,169 @@
+/**
+ * One session with PostgreSQL, pipelined: statements sent one after the other travel together, and an error of one does
+ * not touch the next. The only file that knows the driver.
+ *
+ * A session's settings are ours, whatever the role's defaults are: a role that is serializable, read-only or has a
+ * statement_timeout of 5 ms must not change how the engine behaves.
+ */
+import pg from "pg";
+import { maskSecrets } from "../domain/connection-url.ts";
+import { explainConnectError } from "./pg-errors.ts";
+import { sql, statement, type Db, type SqlText, type Statement } from "./sql.ts";
+
+export interface ConnectionOptions {
+  readonly url: string;
+  readonly applicationName: string;
+  readonly profile: Profile;
+  /** Off behind a pooler that gives each transaction another session. */
+  readonly preparedStatements: boolean;
+}
+
+/**
+ * What a session is for, which decides its planner settings.
+ *  - "moves": claim, start, settle. Their tables are empty one minute and hold a million rows the next, and a generic
+ *    plan made on the empty table is a sequential scan (81 ms at 50,000 rows). Nested loops over an index are right
+ *    always, so nothing else is allowed.
+ *  - "sends": bulk inserts.
+ *  - "reads": everything else, planned as usual.
+ */
+export type Profile = keyof typeof profiles;
+
+const profiles = {
+  moves: sql`
+    set plan_cache_mode = force_generic_plan;
+    set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off;
+    set enable_hashjoin = off; set enable_mergejoin = off`,
+  sends: sql`set plan_cache_mode = force_generic_plan; set enable_seqscan = off`,
+  reads: sql`select`,
+} as const;
+
+// synchronous_commit is only ever raised: a role that says remote_apply keeps it.
+const SESSION = sql`
+  set search_path = pg_catalog; set default_transaction_isolation = 'read committed';
+  set default_transaction_read_only = off; set statement_timeout = '30s'; set lock_timeout = 0;
+  set idle_in_transaction_session_timeout = '60s'; set jit = off; set timezone = 'UTC'; set datestyle = 'ISO';
+  select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`;
+
+const PING = statement(sql`select`);
+
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Beyond the server's own statement_timeout: no answer then means that the link is dead, whatever TCP believes. */
+const ANSWER_TIMEOUT_MS = 40_000;
+
+export class Connection implements Db {
+  /** Resolves once, when the session is over, with the reason. Never rejects. */
+  readonly lost: Promise<Error>;
+  readonly #client: pg.Client;
+  readonly #prepared: boolean;
+  #open = true;
+
+  private constructor(client: pg.Client, prepared: boolean) {
+    this.#client = client;
+    this.#prepared = prepared;
+    this.lost = new Promise((resolve) => {
+      const over = (error: Error): void => {
+        this.#open = false;
+        resolve(error);
+      };
+      // The driver may emit 'error' twice and then 'end'; without a listener the first would end the process.
+      client.on("error", over);
+      client.on("end", () => over(new Error("Connection terminated")));
+    });
+  }
+
+  static async open(options: ConnectionOptions): Promise<Connection> {
+    const shown = maskSecrets(options.url);
+    const client = makeClient(options, shown);
+    const connection = new Connection(client, options.preparedStatements);
+    try {
+      await client.connect();
+      await Promise.all([connection.script(SESSION), connection.script(profiles[options.profile])]);
+    } catch (error) {
+      connection.destroy();
+      throw explainConnectError(error, shown);
+    }
+    return connection;
+  }
+
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  async query<Row extends object>(
+    { text, name }: Statement,
+    values: readonly unknown[] = [],
+  ): Promise<Row[]> {
+    const named = this.#prepared ? { name } : {};
+    const { rows } = await this.#client.query<Row>({ ...named, text, values: [...values], types });
+    return rows;
+  }
+
+  /** Several statements at once, without values or rows. */
+  async script(text: SqlText): Promise<void> {
+    await this.#client.query(text);
+  }
+
+  /** The channel's name is one of ours (see channels.ts): a hash, which needs no quoting and gets it anyway. */
+  async listen(channel: string): Promise<void> {
+    if (!/^ph_[0-9a-f]{32}$/.test(channel)) throw new TypeError("not a channel of ours");
+    await this.script(`listen "${channel}"` as SqlText);
+  }
+
+  async ping(): Promise<void> {
+    await this.query(PING);
+  }
+
+  onNotification(listener: (channel: string, payload: string) => void): void {
+    this.#client.on("notification", ({ channel, payload }) => listener(channel, payload ?? ""));
+  }
+
+  /** Says goodbye when everything under way has been answered. */
+  async close(): Promise<void> {
+    if (!this.#open) return;
+    await this.#client.end().catch(() => this.destroy()); // already gone: nothing to say goodbye to
+  }
+
+  /** Drops the link at once; what is under way rejects. */
+  destroy(): void {
+    this.#open = false;
+    // Typed as private by the driver, and the only way to end a link that no longer answers.
+    const { connection } = this.#client as unknown as {
+      connection?: { stream?: { destroy(): void } };
+    };
+    connection?.stream?.destroy();
+  }
+}
+
+function makeClient(options: ConnectionOptions, shown: string): pg.Client {
+  try {
+    return new pg.Client({
+      connectionString: options.url,
+      application_name: options.applicationName,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: ANSWER_TIMEOUT_MS,
+      keepAlive: true,
+      pipeline: true,
+    });
+  } catch {
+    // The parser's own error carries the whole string, password included.
+    throw explainConnectError(new Error("the URL cannot be read"), shown);
+  }
+}
+
+/** Our own parsers, because users change the driver's global ones. What is not listed stays text. */
+const parsers = new Map<number, (text: string) => unknown>([
+  [16, (text) => text === "t"],
+  [20, Number],
+  [21, Number],
+  [23, Number],
+  [701, Number],
+  [1184, parseInstant],
+]);
+
+const asText = (text: string): string => text;
+const types = { getTypeParser: (oid: number) => parsers.get(oid) ?? asText };
+
+/** `2026-11-15 20:12:45.123456+00`; microseconds are cut. */
+function parseInstant(text: string): Date {
+  return new Date(`${text.slice(0, -3).replace(" ", "T")}Z`);
+}

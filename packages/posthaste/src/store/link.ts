@@ -1,0 +1,58 @@
+/** A session that is opened when it is first needed and opened again after it was lost. */
+import { PosthasteError } from "../domain/errors.ts";
+import type { Connection } from "./connection.ts";
+import type { Db, Statement } from "./sql.ts";
+
+export class Link implements Db {
+  readonly #open: () => Promise<Connection>;
+  #current: Promise<Connection> | undefined;
+  #closed = false;
+
+  constructor(open: () => Promise<Connection>) {
+    this.#open = open;
+  }
+
+  /** The open session; concurrent callers share one attempt to open it. */
+  connection(): Promise<Connection> {
+    if (this.#closed)
+      return Promise.reject(new PosthasteError("CLOSED", "this app has been closed"));
+    this.#current ??= this.#connect();
+    return this.#current;
+  }
+
+  async query<Row extends object>(
+    statement: Statement,
+    values?: readonly unknown[],
+  ): Promise<Row[]> {
+    const connection = await this.connection();
+    return connection.query<Row>(statement, values);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const current = this.#current;
+    this.#current = undefined;
+    if (current === undefined) return;
+    const connection = await current.catch(() => undefined); // it never opened: nothing to close
+    await connection?.close();
+  }
+
+  async #connect(): Promise<Connection> {
+    const attempt = this.#open();
+    const forget = (): void => {
+      if (this.#current === shared) this.#current = undefined;
+    };
+    const shared = attempt.then(
+      (connection) => {
+        void connection.lost.then(forget);
+        return connection;
+      },
+      (error: unknown) => {
+        forget();
+        throw error;
+      },
+    );
+    this.#current = shared;
+    return shared;
+  }
+}

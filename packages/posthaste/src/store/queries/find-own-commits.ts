@@ -1,0 +1,29 @@
+import { sql, statement, type Db, type SqlText } from "../sql.ts";
+
+/**
+ * Which of these claims wrote the end of their task or of their attempt: the answer to a settle that found fewer rows
+ * than it should, because the acknowledgement of an earlier one was lost. Served by finished_tasks_id_idx and the
+ * primary key of attempts.
+ */
+export function findOwnCommits(schema: SqlText) {
+  const FIND = statement(sql`
+    select said.id as "id"
+      from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
+     where exists (
+             select from ${schema}.finished_tasks as finished
+              where finished.task_id = said.id and finished.claim_id = said.claim)
+        or exists (
+             select from ${schema}.attempts as attempt
+              where attempt.task_id = said.id and attempt.claim_id = said.claim and attempt.outcome = 'FAILED')`);
+
+  return async (
+    db: Db,
+    claims: readonly { readonly id: string; readonly claimId: string }[],
+  ): Promise<ReadonlySet<string>> => {
+    const rows = await db.query<{ id: string }>(FIND, [
+      claims.map((claim) => claim.id),
+      claims.map((claim) => claim.claimId),
+    ]);
+    return new Set(rows.map((row) => row.id));
+  };
+}

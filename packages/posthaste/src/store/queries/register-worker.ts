@@ -1,0 +1,48 @@
+import { sql, statement, type Db, type SqlText } from "../sql.ts";
+
+export interface WorkerRow {
+  readonly workerId: string;
+  readonly name: string;
+  readonly hostname: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly queues: readonly string[];
+  readonly taskNames: readonly string[];
+  readonly concurrency: number;
+}
+
+export function registerWorker(schema: SqlText) {
+  const REGISTER = statement(sql`
+    insert into ${schema}.workers
+      (worker_id, name, hostname, pid, version, queues, task_names, concurrency, state)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, 'running')
+    on conflict (worker_id) do update set state = 'running', last_heartbeat_at = clock_timestamp()`);
+
+  const BEAT = statement(sql`
+    update ${schema}.workers set last_heartbeat_at = clock_timestamp() where worker_id = $1`);
+
+  const SET_STATE = statement(sql`
+    update ${schema}.workers set state = $2, last_heartbeat_at = clock_timestamp() where worker_id = $1`);
+
+  return {
+    async register(db: Db, row: WorkerRow): Promise<void> {
+      const { workerId, name, hostname, pid, version, queues, taskNames, concurrency } = row;
+      await db.query(REGISTER, [
+        workerId,
+        name,
+        hostname,
+        pid,
+        version,
+        queues,
+        taskNames,
+        concurrency,
+      ]);
+    },
+    async beat(db: Db, workerId: string): Promise<void> {
+      await db.query(BEAT, [workerId]);
+    },
+    async setState(db: Db, workerId: string, state: "stopping" | "stopped"): Promise<void> {
+      await db.query(SET_STATE, [workerId, state]);
+    },
+  };
+}

@@ -1,0 +1,126 @@
+import { sql, statement, type Db, type SqlText } from "../sql.ts";
+
+/** An edge that ends a claim, as decided by `settle()` or by a worker that gives work back. */
+export type SettlingEdge = "succeed" | "fail" | "retry" | "release" | "requeue";
+
+export interface SettledTask {
+  readonly id: string;
+  readonly claimId: string;
+  readonly edge: SettlingEdge;
+  /** Whether the body began. An attempt whose body did not is neither counted nor kept. */
+  readonly ran: boolean;
+  /** JSON text. */
+  readonly result?: string;
+  /** JSON text. */
+  readonly error?: string;
+  readonly code?: string;
+  readonly delayMs?: number;
+}
+
+export interface SettleReply {
+  /** How many of the claims were still held. Fewer than asked for: see `findOwnCommits`. */
+  readonly settled: number;
+  /** Tasks that ended otherwise than asked: cancelled meanwhile, or too late for their retry. */
+  readonly overridden: readonly { readonly id: string; readonly status: string }[];
+}
+
+/**
+ * Ends claims, a batch at a time. Fenced by claim_id: a row that is not there any more, or belongs to another claim, is
+ * not touched. Served by active_tasks_id_idx.
+ *
+ * `mine` locks in id order and waits: with SKIP LOCKED, or by ctid, a heartbeat that commits at the same moment made a
+ * valid finish miss (0 of 3 rows in a test). Waiting and then deleting by key sees the new version of the row.
+ *
+ * The two overrides are those of `statusAfter()` in domain/task-lifecycle.ts; a test compares them.
+ */
+export function settleTasks(schema: SqlText) {
+  const SETTLE = statement(sql`
+    with said as materialized (
+      select * from json_to_recordset($1::text::json) as item (
+        id uuid, claim uuid, edge text, ran boolean, result jsonb, error jsonb, code text, delay_ms float8)
+    ), mine as materialized (
+      select active.task_id, said.edge, said.ran, said.result, said.error, said.code,
+             statement_timestamp() + coalesce(said.delay_ms, 0) * interval '1 millisecond' as due_at
+        from said join ${schema}.active_tasks as active
+          on active.task_id = said.id and active.claim_id = said.claim
+       order by active.task_id
+         for update of active
+    ), gone as (
+      delete from ${schema}.active_tasks as active using mine
+       where active.task_id = mine.task_id
+      returning active.*, mine.edge, mine.ran, mine.result, mine.error, mine.code, mine.due_at
+    ), verdict as materialized (
+      select gone.*,
+             case when gone.status = 'RUNNING' and not gone.ran then gone.run_no - 1 else gone.run_no end as runs,
+             case when gone.cancel_requested_at is not null then 'CANCELLED'
+                  when gone.edge = 'succeed' then 'COMPLETED'
+                  when gone.edge = 'fail' then 'FAILED'
+                  when gone.edge = 'retry' and gone.due_at >= gone.good_until then 'FAILED'
+                  else 'PENDING' end as outcome
+        from gone
+    ), finished as (
+      insert into ${schema}.finished_tasks
+        (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, started_at, finished_at, claim_id,
+         worker_id, run_no, retry_count, crash_count, cancel_requested_at, error_code, result, error)
+      select task_id, name, queue, outcome, enqueued_at, next_retry_at, claimed_at,
+             case when ran then started_at end, statement_timestamp(), claim_id, worker_id, runs, retry_count,
+             crash_count, cancel_requested_at,
+             case outcome when 'CANCELLED' then 'TASK_CANCELLED' when 'FAILED' then code end,
+             case outcome when 'COMPLETED' then coalesce(result, 'null') end,
+             case outcome when 'CANCELLED' then ${CANCELLED_ERROR} when 'FAILED' then error end
+        from verdict
+       where outcome <> 'PENDING'
+    ), history as (
+      insert into ${schema}.attempts
+        (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
+      select task_id, run_no, claim_id, worker_id, claimed_at, started_at, statement_timestamp(),
+             case edge when 'retry' then 'FAILED' else 'INTERRUPTED' end, code, error
+        from verdict
+       where outcome = 'PENDING' and ran and edge in ('retry', 'requeue')
+    ), returned as (
+      insert into ${schema}.ready_tasks
+        (task_id, name, queue, priority, enqueued_at, good_until, next_retry_at, run_no, retry_count, crash_count)
+      select task_id, name, queue, priority,
+             case edge when 'retry' then due_at else enqueued_at end, good_until,
+             case edge when 'retry' then due_at else next_retry_at end, runs,
+             case edge when 'retry' then retry_count + 1 else retry_count end,
+             case edge when 'retry' then 0 else crash_count end
+        from verdict
+       where outcome = 'PENDING'
+    )
+    select null as "id", null as "status", count(*)::int as "settled" from gone
+    union all
+    select task_id, outcome, null from verdict
+     where outcome <> case edge when 'succeed' then 'COMPLETED' when 'fail' then 'FAILED' else 'PENDING' end`);
+
+  return async (db: Db, tasks: readonly SettledTask[]): Promise<SettleReply> => {
+    const [count, ...overridden] = await db.query<Row>(SETTLE, [settledJson(tasks)]);
+    return {
+      settled: count?.settled ?? 0,
+      overridden: overridden.flatMap(({ id, status }) =>
+        id === null || status === null ? [] : [{ id, status }],
+      ),
+    };
+  };
+}
+
+interface Row {
+  readonly id: string | null;
+  readonly status: string | null;
+  readonly settled: number | null;
+}
+
+const CANCELLED_ERROR = sql`'{"code": "TASK_CANCELLED", "message": "the task was cancelled"}'::jsonb`;
+
+/** Written by hand: results and errors are JSON already, and stringifying them again would escape every quote. */
+function settledJson(tasks: readonly SettledTask[]): string {
+  const items = tasks.map(({ id, claimId, edge, ran, result, error, code, delayMs }) => {
+    let item = `{"id":"${id}","claim":"${claimId}","edge":"${edge}","ran":${ran}`;
+    if (result !== undefined) item += `,"result":${result}`;
+    if (error !== undefined) item += `,"error":${error}`;
+    if (code !== undefined) item += `,"code":${JSON.stringify(code)}`;
+    if (delayMs !== undefined) item += `,"delay_ms":${delayMs}`;
+    return `${item}}`;
+  });
+  return `[${items.join(",")}]`;
+}

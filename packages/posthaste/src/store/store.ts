@@ -1,0 +1,40 @@
+/** Every statement there is, built once for a schema. */
+import { awaitResults } from "./queries/await-results.ts";
+import { cancelTask } from "./queries/cancel-task.ts";
+import { claimTasks } from "./queries/claim-tasks.ts";
+import { expireTasks } from "./queries/expire-tasks.ts";
+import { findOwnCommits } from "./queries/find-own-commits.ts";
+import { holdClaims } from "./queries/hold-claims.ts";
+import { insertTasks } from "./queries/insert-tasks.ts";
+import { matchSubmissions } from "./queries/match-submissions.ts";
+import { notifyQueues } from "./queries/notify-queues.ts";
+import { readTask } from "./queries/read-task.ts";
+import { registerWorker } from "./queries/register-worker.ts";
+import { settleTasks } from "./queries/settle-tasks.ts";
+import { startTasks } from "./queries/start-tasks.ts";
+import { surveyLanes } from "./queries/survey-lanes.ts";
+import { schemaText } from "./sql.ts";
+
+export type Store = ReturnType<typeof createStore>;
+
+export function createStore(schema: string) {
+  const text = schemaText(schema);
+  return {
+    schema,
+    insertTasks: insertTasks(text),
+    matchSubmissions: matchSubmissions(text),
+    claimAndStart: claimTasks(text, "RUNNING"),
+    claimAhead: claimTasks(text, "CLAIMED"),
+    startTasks: startTasks(text),
+    settleTasks: settleTasks(text),
+    findOwnCommits: findOwnCommits(text),
+    holdClaims: holdClaims(text),
+    surveyLanes: surveyLanes(text),
+    expireTasks: expireTasks(text),
+    awaitResults: awaitResults(text),
+    readTask: readTask(text),
+    cancelTask: cancelTask(text),
+    registerWorker: registerWorker(text),
+    notifyQueues,
+  };
+}

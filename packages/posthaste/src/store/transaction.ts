@@ -1,0 +1,38 @@
+/** Transactions of our own, always READ COMMITTED: each statement in them sees what was committed before it. */
+import type { Connection } from "./connection.ts";
+import { sql, statement, type Db } from "./sql.ts";
+
+export const BEGIN = statement(sql`begin isolation level read committed`);
+export const COMMIT = statement(sql`commit`);
+const ROLLBACK = statement(sql`rollback`);
+
+/** For steps that must wait for each other; nothing else may use the session meanwhile. */
+export async function inOneTransaction<Answer>(
+  connection: Connection,
+  run: () => Promise<Answer>,
+): Promise<Answer> {
+  await connection.query(BEGIN);
+  try {
+    const answer = await run();
+    await connection.query(COMMIT);
+    return answer;
+  } catch (error) {
+    await connection.query(ROLLBACK).catch(() => connection.destroy()); // the session is gone: so is its transaction
+    throw error;
+  }
+}
+
+/** What a caller's transaction has to offer: a `pg` client, or anything shaped like it. */
+export interface CallersTransaction {
+  query(text: string, values: unknown[]): Promise<{ readonly rows: unknown[] }>;
+}
+
+/** A caller's transaction as our port. Never a named statement: the session is not ours to leave things behind in. */
+export function joinTransaction(tx: CallersTransaction): Db {
+  return {
+    async query<Row extends object>({ text }: { text: string }, values: readonly unknown[] = []) {
+      const { rows } = await tx.query(text, [...values]);
+      return rows as Row[];
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * Whether, and when, a worker should ask for work. It asks when something says that there may be some: a notification,
+ * a task that falls due, a full answer last time, or the survey that covers every notification that
+ * got lost.
+ */
+import type { WakeHint } from "../domain/wake-hint.ts";
+
+/** A survey may take 2 % of a worker's time, and comes at most once a second. */
+const SURVEY_SHARE = 50;
+const SURVEY_EVERY_MS = 1_000;
+
+export class ClaimAppetite {
+  readonly #pollEveryMs: number;
+  #isHungry = true;
+  #nextDueAt = Infinity;
+  #pollAt = Infinity;
+  #isSurveyOwed = true;
+  #surveyAt = 0;
+  #wakes = 0;
+
+  constructor(pollEveryMs: number) {
+    this.#pollEveryMs = pollEveryMs;
+  }
+
+  /** Counts what has said that there may be work; compare before and after a claim. */
+  get wakes(): number {
+    return this.#wakes;
+  }
+
+  isHungry(now: number): boolean {
+    return this.#isHungry || now >= this.#nextDueAt;
+  }
+
+  isSurveyDue(now: number): boolean {
+    return (this.#isSurveyOwed && now >= this.#surveyAt) || now >= this.#pollAt;
+  }
+
+  /** How long nothing needs doing unless somebody says so. */
+  restMs(now: number): number {
+    const survey = this.#isSurveyOwed ? this.#surveyAt : Infinity;
+    return Math.max(0, Math.min(this.#nextDueAt, this.#pollAt, survey) - now);
+  }
+
+  wake(due: WakeHint["due"], now: number): void {
+    this.#wakes++;
+    if (due === "back" || due <= 0) this.#isHungry = true;
+    else this.#nextDueAt = Math.min(this.#nextDueAt, now + due);
+  }
+
+  /** Notifications may have been lost: look everywhere, now. */
+  lookAround(): void {
+    this.#wakes++;
+    this.#isSurveyOwed = true;
+    this.#surveyAt = 0;
+  }
+
+  /** A claim came back. `isFull`: there may be more. `wakesBefore`: the count when it was sent. */
+  fed(
+    reply: { isFull: boolean; nextDueMs: number | null; wakesBefore: number },
+    now: number,
+  ): void {
+    const isNews = this.#wakes !== reply.wakesBefore;
+    this.#isHungry = reply.isFull || isNews;
+    if (!isNews) this.#nextDueAt = reply.nextDueMs === null ? Infinity : now + reply.nextDueMs;
+    // Nothing more in sight: what landed behind the marks may be there all the same.
+    if (!reply.isFull) this.#isSurveyOwed = true;
+  }
+
+  /** A survey came back: how long it took, and when the first task of all is due (0 or less: now). */
+  surveyed(tookMs: number, firstDueMs: number, now: number): void {
+    this.#isSurveyOwed = false;
+    this.#surveyAt = now + Math.max(SURVEY_EVERY_MS, SURVEY_SHARE * tookMs);
+    // Polls are spread, so that workers that started together do not ask together.
+    this.#pollAt = Math.max(
+      this.#surveyAt,
+      now + this.#pollEveryMs * (0.75 + 0.25 * Math.random()),
+    );
+    if (firstDueMs <= 0) this.#isHungry = true;
+    else this.#nextDueAt = Math.min(this.#nextDueAt, now + firstDueMs);
+  }
+}

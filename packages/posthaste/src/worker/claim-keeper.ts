@@ -1,0 +1,49 @@
+/** Keeps what a worker believes and what is stored about its claims the same. */
+import type { Logger } from "../domain/logger.ts";
+import type { Connection } from "../store/connection.ts";
+import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import type { Store } from "../store/store.ts";
+import type { HeldTasks } from "./held-tasks.ts";
+
+export interface KeepClaims {
+  readonly store: Store;
+  readonly connection: Connection;
+  readonly workerId: string;
+  readonly leaseMs: number;
+  readonly held: HeldTasks;
+  readonly log: Logger;
+}
+
+/**
+ * Renews every claim; aborts runs whose claim is gone; returns claims that are stored and unknown here. Those are ours:
+ * their claim committed and the acknowledgement was lost. Called between round trips, never during one.
+ */
+export async function keepClaims({
+  store,
+  connection,
+  workerId,
+  leaseMs,
+  held,
+  log,
+}: KeepClaims): Promise<{ started: ClaimedTask[]; claimed: ClaimedTask[] }> {
+  await store.holdClaims.renew(connection, workerId, leaseMs);
+  const stored = await store.holdClaims.list(connection, workerId);
+  const storedIds = new Set(stored.map(({ claimId }) => claimId));
+  for (const [claimId, run] of held.running) {
+    if (storedIds.has(claimId)) continue;
+    log.warn(
+      { taskId: run.claimed.id, claimId },
+      "claim lost: the task belongs to somebody else by now",
+    );
+    run.abort("CLAIM_LOST");
+  }
+  const known = held.claimIds();
+  const strays = stored.filter(({ claimId }) => !known.has(claimId)).map(({ claimId }) => claimId);
+  if (strays.length === 0) return { started: [], claimed: [] };
+  const adopted = await store.holdClaims.adopt(connection, workerId, strays);
+  log.info({ tasks: adopted.length }, "claims whose acknowledgement was lost are run now");
+  return {
+    started: adopted.filter(({ isStarted }) => isStarted),
+    claimed: adopted.filter(({ isStarted }) => !isStarted),
+  };
+}

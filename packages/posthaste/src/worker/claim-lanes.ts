@@ -1,0 +1,86 @@
+/**
+ * What a worker knows about where work is: the priorities in use of each queue, and for each of them a low-water mark
+ * below which nothing due is known to be. The claim starts at the mark, so it never walks again over rows that are
+ * gone but kept by somebody's old snapshot: under one, at 2,000 tasks/s, a claim without marks went from 2 to 56 ms in
+ * 75 s.
+ *
+ * What lands behind a mark (late commits, tasks given back) is found by the survey, which only lowers marks.
+ */
+import type { WakeHint } from "../domain/wake-hint.ts";
+import type { ClaimLane } from "../store/queries/claim-tasks.ts";
+import type { SurveyedLane } from "../store/queries/survey-lanes.ts";
+
+/** A commit may be this much younger than the time in its row without a survey having to find it. */
+const LATE_COMMITS_MS = 500;
+/** A lane in which nothing was seen for so long is forgotten; the survey brings it back. */
+const FORGET_AFTER_MS = 60_000;
+
+interface Lane {
+  readonly queue: string;
+  readonly priority: number;
+  mark: number;
+  seenAt: number;
+}
+
+export class ClaimLanes {
+  readonly #queues: readonly string[];
+  #lanes: Lane[] = [];
+
+  /** Queues in the order in which they are to be emptied. */
+  constructor(queues: readonly string[]) {
+    this.#queues = queues;
+  }
+
+  /** Queues in their order, in each the priorities from the most urgent on. */
+  list(): ClaimLane[] {
+    return this.#lanes.map(({ queue, priority, mark }) => ({
+      queue,
+      priority,
+      mark: mark - LATE_COMMITS_MS,
+    }));
+  }
+
+  get isEmpty(): boolean {
+    return this.#lanes.length === 0;
+  }
+
+  /** Claimed tasks: everything older in their lane is taken, or held by somebody. */
+  advance(
+    claimed: readonly { queue: string; priority: number; enqueuedAt: number }[],
+    now: number,
+  ): void {
+    for (const { queue, priority, enqueuedAt } of claimed) {
+      const lane = this.#lane(queue, priority, now);
+      if (enqueuedAt > lane.mark) lane.mark = enqueuedAt;
+    }
+  }
+
+  /** A notification, or something this worker put back itself. */
+  hint(queue: string, { priority, due }: WakeHint, now: number): void {
+    if (!this.#queues.includes(queue)) return;
+    const lane = this.#lane(queue, priority, now);
+    if (due === "back") lane.mark = -Infinity;
+  }
+
+  /** What a survey that began at `startedAt` found. */
+  correct(found: readonly SurveyedLane[], startedAt: number): void {
+    for (const { queue, priority, firstEnqueuedAt } of found) {
+      const lane = this.#lane(queue, priority, startedAt);
+      lane.mark = Math.min(lane.mark, firstEnqueuedAt);
+    }
+    this.#lanes = this.#lanes.filter(({ seenAt }) => startedAt - seenAt < FORGET_AFTER_MS);
+  }
+
+  #lane(queue: string, priority: number, now: number): Lane {
+    const known = this.#lanes.find((lane) => lane.queue === queue && lane.priority === priority);
+    if (known !== undefined) {
+      known.seenAt = Math.max(known.seenAt, now);
+      return known;
+    }
+    const lane: Lane = { queue, priority, mark: -Infinity, seenAt: now };
+    this.#lanes.push(lane);
+    const rank = (of: Lane): number => this.#queues.indexOf(of.queue) * 1000 + of.priority;
+    this.#lanes.sort((a, b) => rank(a) - rank(b));
+    return lane;
+  }
+}

@@ -1,0 +1,120 @@
+/** Runs one task's body and says how it ended, whatever the body did: this function does not throw. */
+import type { AnyTask } from "../define/task.ts";
+import { validate, validateStored } from "../define/schema.ts";
+import type { TaskContext } from "../define/task-context.ts";
+import type { Problem, ResultCode } from "../domain/errors.ts";
+import { encodeJson } from "../domain/json.ts";
+import { codeProblem } from "../domain/names.ts";
+import { Failure, TaskError, type TaskFailure } from "../domain/result.ts";
+import { describeError } from "./describe-error.ts";
+
+export type Execution =
+  /** `value` is JSON text. */
+  | { readonly ran: true; readonly ok: true; readonly value: string; readonly bytes: number }
+  | { readonly ran: boolean; readonly ok: false; readonly error: TaskFailure };
+
+export interface ExecuteTask {
+  readonly task: AnyTask | undefined;
+  readonly name: string;
+  /** JSON text, as it was stored. */
+  readonly input: string;
+  readonly context: TaskContext;
+}
+
+export async function executeTask({ task, name, input, context }: ExecuteTask): Promise<Execution> {
+  if (task === undefined) {
+    return beforeBody("WORKER_RESOLUTION_ERROR", `this worker knows no task named "${name}"`);
+  }
+  let stored: unknown;
+  try {
+    stored = JSON.parse(input);
+  } catch (error) {
+    return beforeBody(
+      "WORKER_SERIALIZATION_ERROR",
+      `the stored input is not JSON: ${String(error)}`,
+    );
+  }
+  const checking = validateStored(task.input, stored);
+  const checked = checking instanceof Promise ? await checking : checking;
+  if (!checked.ok) {
+    return beforeBody(
+      "ARGUMENT_TYPE_MISMATCH",
+      sentence("the input schema refused the stored input", checked.problems),
+    );
+  }
+  return runBody(task, checked.value, context);
+}
+
+async function runBody(task: AnyTask, input: unknown, context: TaskContext): Promise<Execution> {
+  let returned: unknown;
+  try {
+    returned = await task.run(input, context);
+  } catch (thrown) {
+    return { ran: true, ok: false, error: thrownFailure(thrown) };
+  }
+  if (returned instanceof Failure)
+    return { ran: true, ok: false, error: storableFailure(returned.error) };
+
+  const checking = validate(task.output, returned);
+  const checked = checking instanceof Promise ? await checking : checking;
+  if (!checked.ok) {
+    return afterBody(
+      "RETURN_TYPE_MISMATCH",
+      sentence("the output schema refused the returned value", checked.problems),
+    );
+  }
+  const encoded = encodeJson(checked.value, { rejectBytes: null });
+  if (!encoded.ok) {
+    return afterBody(
+      "WORKER_SERIALIZATION_ERROR",
+      sentence("the returned value cannot be stored as JSON", encoded.problems),
+    );
+  }
+  return { ran: true, ok: true, value: encoded.text, bytes: encoded.bytes };
+}
+
+export function thrownFailure(thrown: unknown): TaskFailure {
+  if (thrown instanceof TaskError) {
+    const { code, message, data } = thrown;
+    return storableFailure({
+      code,
+      message,
+      ...(data === undefined ? {} : { data }),
+      cause: describeError(thrown),
+    });
+  }
+  const cause = describeError(thrown);
+  const message =
+    thrown instanceof Error ? cause.message : `a ${cause.name} was thrown: ${cause.message}`;
+  return { code: "UNHANDLED_ERROR" satisfies ResultCode, message, cause };
+}
+
+/** A failure is stored whatever its code and data: what cannot be is named in its place. */
+function storableFailure(error: TaskFailure): TaskFailure {
+  const wrongCode = codeProblem(error.code);
+  if (wrongCode !== undefined) {
+    return thrownFailure(new TypeError(`fail() was called with a code that is none: ${wrongCode}`));
+  }
+  const { message } = describeError(new Error(error.message));
+  if (error.data === undefined) return { ...error, message };
+  const encoded = encodeJson(error.data, { rejectBytes: null });
+  if (encoded.ok) return { ...error, message };
+  return {
+    ...error,
+    message,
+    data: { notStorable: sentence("the data cannot be stored as JSON", encoded.problems) },
+  };
+}
+
+function beforeBody(code: ResultCode, message: string): Execution {
+  return { ran: false, ok: false, error: { code, message } };
+}
+
+function afterBody(code: ResultCode, message: string): Execution {
+  return { ran: true, ok: false, error: { code, message } };
+}
+
+function sentence(what: string, problems: readonly Problem[]): string {
+  const said = problems.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  return `${what}: ${said.join("; ")}`;
+}

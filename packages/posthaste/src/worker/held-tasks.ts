@@ -1,0 +1,85 @@
+/** What a worker holds: bodies that run, tasks fetched ahead, and ends that are not written yet. */
+import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import type { SettledTask } from "../store/queries/settle-tasks.ts";
+import type { TaskRun } from "./task-run.ts";
+
+/** Ends written in one statement at most: enough to be cheap, few enough to keep a statement short. */
+const MOST_SETTLES = 1_000;
+
+/** An end that is to be written, and where its task came from. */
+export interface EndedTask extends SettledTask {
+  readonly queue: string;
+  readonly priority: number;
+}
+
+export class HeldTasks {
+  /** By claim, not by task: a task that was lost and claimed again may run here twice at once. */
+  readonly running = new Map<string, TaskRun>();
+  #ahead: ClaimedTask[] = [];
+  #ended: EndedTask[] = [];
+
+  get aheadCount(): number {
+    return this.#ahead.length;
+  }
+
+  get isEmpty(): boolean {
+    return this.running.size === 0 && this.#ahead.length === 0 && this.#ended.length === 0;
+  }
+
+  get hasEnds(): boolean {
+    return this.#ended.length > 0;
+  }
+
+  end(settled: SettledTask, { queue, priority }: ClaimedTask): void {
+    this.#ended.push({ ...settled, queue, priority });
+  }
+
+  /** Ends to write next. They stay until `written`: a write whose fate is unknown is repeated. */
+  nextEnds(): readonly EndedTask[] {
+    return this.#ended.slice(0, MOST_SETTLES);
+  }
+
+  written(settles: readonly SettledTask[]): void {
+    const claims = new Set(settles.map(({ claimId }) => claimId));
+    this.#ended = this.#ended.filter(({ claimId }) => !claims.has(claimId));
+  }
+
+  fetchedAhead(tasks: readonly ClaimedTask[]): void {
+    this.#ahead.push(...tasks);
+  }
+
+  nextAhead(count: number): readonly ClaimedTask[] {
+    return count <= 0 ? [] : this.#ahead.slice(0, count);
+  }
+
+  takeAhead(tasks: readonly ClaimedTask[]): void {
+    const claims = new Set(tasks.map(({ claimId }) => claimId));
+    this.#ahead = this.#ahead.filter(({ claimId }) => !claims.has(claimId));
+  }
+
+  /** Every claim this worker believes to hold. */
+  claimIds(): Set<string> {
+    return new Set([
+      ...this.running.keys(),
+      ...this.#ahead.map(({ claimId }) => claimId),
+      ...this.#ended.map(({ claimId }) => claimId),
+    ]);
+  }
+
+  /** Gives back what was fetched ahead and not started. */
+  releaseAhead(): void {
+    for (const task of this.#ahead.splice(0)) {
+      this.end({ id: task.id, claimId: task.claimId, edge: "release", ran: false }, task);
+    }
+  }
+
+  /** Gives back what does not stop: its claim is fenced off, whatever it still does. */
+  requeueRunning(): TaskRun[] {
+    const abandoned = [...this.running.values()];
+    this.running.clear();
+    for (const { claimed } of abandoned) {
+      this.end({ id: claimed.id, claimId: claimed.claimId, edge: "requeue", ran: true }, claimed);
+    }
+    return abandoned;
+  }
+}

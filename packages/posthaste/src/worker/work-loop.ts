@@ -1,0 +1,291 @@
+/**
+ * The worker's loop: one round trip after the other, each carrying everything that is ready at that moment. While one is
+ * under way, bodies end and slots free up; the next takes it all. Nothing lingers and nothing is asked for in vain.
+ */
+import type { Config } from "../domain/config.ts";
+import type { Logger } from "../domain/logger.ts";
+import type { WakeHint } from "../domain/wake-hint.ts";
+import type { WorkerPlan } from "../domain/worker-options.ts";
+import type { Database } from "../engine/database.ts";
+import { findLostClaims } from "../engine/report-misses.ts";
+import { wakeQueues, type Landed } from "../engine/wake-workers.ts";
+import { runCycle, tellWaiters, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
+import { Bell } from "../runtime/bell.ts";
+import { nextTurn } from "../runtime/pause.ts";
+import type { Connection } from "../store/connection.ts";
+import { Link } from "../store/link.ts";
+import type { ClaimedTask, ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
+import { ClaimAppetite } from "./claim-appetite.ts";
+import { inClaimOrder } from "./claim-order.ts";
+import { keepClaims } from "./claim-keeper.ts";
+import { ClaimLanes } from "./claim-lanes.ts";
+import { HeldTasks, type EndedTask } from "./held-tasks.ts";
+import { Outage } from "./outage.ts";
+import { settleOneByOne } from "./settle-one-by-one.ts";
+import type { TaskRegistry } from "./task-registry.ts";
+import { TaskRun } from "./task-run.ts";
+
+export interface WorkLoopOptions {
+  readonly database: Database;
+  readonly config: Config;
+  readonly plan: WorkerPlan;
+  readonly registry: TaskRegistry;
+  readonly workerId: string;
+  readonly log: Logger;
+}
+
+interface LoopPlan extends CyclePlan {
+  readonly settles: readonly EndedTask[];
+}
+
+export class WorkLoop {
+  readonly held = new HeldTasks();
+  readonly #options: WorkLoopOptions;
+  readonly #lanes: ClaimLanes;
+  readonly #appetite: ClaimAppetite;
+  readonly #bell = new Bell();
+  readonly #outage: Outage;
+  readonly #link: Link;
+  /** Set when a claim or a finish may have gone through unnoticed, and every heartbeat: compare with what is stored. */
+  #isCheckDue = false;
+  #isDraining = false;
+  #isGivenUp = false;
+
+  constructor(options: WorkLoopOptions) {
+    this.#options = options;
+    this.#link = new Link(() => options.database.open("moves", "worker"));
+    this.#lanes = new ClaimLanes(options.plan.queues);
+    this.#appetite = new ClaimAppetite(options.config.resilience.notifyPollIntervalMs);
+    this.#outage = new Outage(options.config.resilience, options.log);
+  }
+
+  /** Something landed in a queue. */
+  hint(queue: string, hint: WakeHint): void {
+    const now = performance.now();
+    this.#lanes.hint(queue, hint, now);
+    this.#appetite.wake(hint.due, now);
+    this.#bell.ring();
+  }
+
+  /** Something may have landed, nobody knows where. */
+  look(): void {
+    this.#appetite.lookAround();
+    this.#bell.ring();
+  }
+
+  /** Renew what is held, and compare it with what is stored. */
+  checkClaims(): void {
+    this.#isCheckDue = true;
+    this.#bell.ring();
+  }
+
+  /** Claims nothing more, gives back what was fetched ahead, and returns when everything else has ended. */
+  drain(): void {
+    this.#isDraining = true;
+    this.held.releaseAhead();
+    this.#bell.ring();
+  }
+
+  /** Ends the loop even though something is not written: the database has been away for too long. */
+  giveUp(): void {
+    this.#isGivenUp = true;
+    this.#outage.cutShort();
+    this.#bell.ring();
+  }
+
+  ring(): void {
+    this.#bell.ring();
+  }
+
+  async run(): Promise<void> {
+    while (!this.#isGivenUp && !(this.#isDraining && this.held.isEmpty)) {
+      const plan = this.#plan();
+      const isSurveyDue = !this.#isDraining && this.#appetite.isSurveyDue(performance.now());
+      if (plan === undefined && !isSurveyDue && !this.#isCheckDue) {
+        await this.#bell.wait(this.#restMs());
+        await nextTurn(); // bodies that end in the same turn are written together
+        continue;
+      }
+      try {
+        const connection = await this.#link.connection();
+        if (this.#isCheckDue) await this.#check(connection);
+        if (isSurveyDue) await this.#survey(connection);
+        if (plan !== undefined) await this.#cycle(connection, plan);
+        this.#outage.over();
+      } catch (error) {
+        await this.#recover(error, plan);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#link.close();
+  }
+
+  #restMs(): number {
+    const hasRoom = !this.#isDraining && this.held.running.size < this.#options.plan.concurrency;
+    return hasRoom ? this.#appetite.restMs(performance.now()) : Infinity;
+  }
+
+  /** Everything that is ready now, or undefined if nothing is. */
+  #plan(): LoopPlan | undefined {
+    const { concurrency } = this.#options.plan;
+    const { claimLeaseMs, prefetchBuffer } = this.#options.config;
+    const settles: readonly EndedTask[] = this.held.nextEnds();
+    const starts = this.held.nextAhead(concurrency - this.held.running.size);
+    const mayClaim =
+      !this.#isDraining && !this.#lanes.isEmpty && this.#appetite.isHungry(performance.now());
+    const free = concurrency - this.held.running.size - starts.length;
+    const room = prefetchBuffer - (this.held.aheadCount - starts.length);
+    const claim = mayClaim && free > 0 ? this.#request(free) : undefined;
+    const ahead = mayClaim && room > 0 ? this.#request(room) : undefined;
+    if (settles.length + starts.length === 0 && claim === undefined && ahead === undefined)
+      return undefined;
+    return { settles, starts, claim, ahead, leaseMs: claimLeaseMs };
+  }
+
+  #request(limit: number): ClaimRequest {
+    const { workerId, config } = this.#options;
+    return { lanes: this.#lanes.list(), limit, workerId, leaseMs: config.claimLeaseMs };
+  }
+
+  async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
+    const { store } = this.#options.database;
+    const wakesBefore = this.#appetite.wakes;
+    const reply = await runCycle(store, connection, plan, this.#onNotifyError);
+    this.held.written(plan.settles);
+    this.#startTasks(connection, plan, reply);
+    this.#fed(plan, reply, wakesBefore);
+    this.#putBack(connection, plan.settles);
+    if (reply.settle !== undefined) await this.#reviewSettles(connection, plan, reply.settle);
+  }
+
+  #startTasks(connection: Connection, plan: CyclePlan, reply: CycleReply): void {
+    const started = new Map(reply.start?.started.map(({ id, runNo }) => [id, runNo]));
+    const asked = this.held.nextAhead(plan.starts.length);
+    this.held.takeAhead(asked);
+    for (const task of asked) {
+      const runNo = started.get(task.id);
+      if (runNo !== undefined) this.#run({ ...task, runNo });
+    }
+    for (const task of inClaimOrder(reply.claim?.tasks ?? [], plan.claim)) this.#run(task);
+    this.held.fetchedAhead(inClaimOrder(reply.ahead?.tasks ?? [], plan.ahead));
+    // Fetched by a cycle that was under way when the worker was told to stop.
+    if (this.#isDraining) this.held.releaseAhead();
+    const expired = [reply.start, reply.claim, reply.ahead].flatMap((part) => part?.expired ?? []);
+    tellWaiters(this.#options.database.store, connection, expired, this.#onNotifyError);
+  }
+
+  #fed(plan: CyclePlan, reply: CycleReply, wakesBefore: number): void {
+    const pairs: [ClaimRequest | undefined, ClaimReply | undefined][] = [
+      [plan.claim, reply.claim],
+      [plan.ahead, reply.ahead],
+    ];
+    const now = performance.now();
+    for (const [request, answer] of pairs) {
+      if (request === undefined || answer === undefined) continue;
+      this.#lanes.advance(answer.tasks, now);
+      const isFull = answer.tasks.length + answer.expired.length >= request.limit;
+      this.#appetite.fed({ isFull, nextDueMs: answer.nextDueMs, wakesBefore }, now);
+    }
+  }
+
+  /** Tasks that went back into the line: this worker knows when a retry is due, the others are told of what is due now. */
+  #putBack(connection: Connection, ended: readonly EndedTask[]): void {
+    const { database } = this.#options;
+    const back: Landed[] = [];
+    for (const { queue, priority, edge, delayMs } of ended) {
+      if (edge === "retry") this.hint(queue, { priority, due: delayMs ?? 0 });
+      else if (edge === "release" || edge === "requeue")
+        back.push({ queue, priority, due: "back" });
+    }
+    if (back.length > 0) wakeQueues(connection, database.store, back).catch(this.#onNotifyError);
+  }
+
+  #run(task: ClaimedTask): void {
+    const { registry, workerId, log } = this.#options;
+    const run = new TaskRun(task, registry.get(task.name), workerId, log);
+    this.held.running.set(task.claimId, run);
+    void run.run().then((settled) => {
+      // Given up meanwhile (shutdown, lost claim): the claim is not ours to settle any more.
+      if (!this.held.running.delete(task.claimId)) return;
+      this.held.end(settled, task);
+      this.#bell.ring();
+    });
+  }
+
+  async #survey(connection: Connection): Promise<void> {
+    const { database, plan } = this.#options;
+    const startedAt = performance.now();
+    const found = await database.store.surveyLanes(connection, plan.queues);
+    const now = performance.now();
+    this.#lanes.correct(found, startedAt);
+    const firstDueMs = Math.min(...found.map(({ dueMs }) => dueMs), Infinity);
+    this.#appetite.surveyed(now - startedAt, firstDueMs, now);
+  }
+
+  /** Cancelled meanwhile, too late to retry, or not ours any more: said in the log, each once. */
+  async #reviewSettles(
+    connection: Connection,
+    { settles }: CyclePlan,
+    { settled, overridden }: NonNullable<CycleReply["settle"]>,
+  ): Promise<void> {
+    const { database, log } = this.#options;
+    for (const { id, status } of overridden)
+      log.info({ taskId: id, status }, "task ended otherwise");
+    tellWaiters(
+      database.store,
+      connection,
+      overridden.map(({ id }) => id),
+      this.#onNotifyError,
+    );
+    if (settled === settles.length) return;
+    for (const { id, claimId, edge } of await findLostClaims(database.store, connection, settles)) {
+      log.warn(
+        { taskId: id, claimId, edge },
+        "claim lost: the task belongs to somebody else by now, and this late result was dropped",
+      );
+    }
+  }
+
+  /** Renews what is held; adopts claims whose acknowledgement was lost; lets go of tasks that are not ours any more. */
+  async #check(connection: Connection): Promise<void> {
+    this.#isCheckDue = false;
+    const { database, workerId, config, log } = this.#options;
+    const adopted = await keepClaims({
+      store: database.store,
+      connection,
+      workerId,
+      leaseMs: config.claimLeaseMs,
+      held: this.held,
+      log,
+    });
+    for (const task of adopted.started) this.#run(task);
+    this.held.fetchedAhead(adopted.claimed);
+  }
+
+  async #recover(error: unknown, plan: LoopPlan | undefined): Promise<void> {
+    if (this.#outage.isDatabaseAway(error)) {
+      this.#isCheckDue = true;
+      await this.#outage.wait(error);
+      return;
+    }
+    this.#options.log.error({ error: String(error) }, "a round trip of the worker failed");
+    if (plan !== undefined && plan.settles.length > 0) {
+      const connection = await this.#link.connection().catch(() => undefined); // the loop tries again
+      if (connection !== undefined) {
+        const { database, log } = this.#options;
+        this.held.written(await settleOneByOne(database.store, connection, plan.settles, log));
+      }
+    }
+    this.#isCheckDue = true;
+    await this.#outage.wait(error);
+  }
+
+  readonly #onNotifyError = (error: unknown): void => {
+    this.#options.log.debug(
+      { error: String(error) },
+      "waiters were not told; they will find the result by polling",
+    );
+  };
+}

@@ -1,0 +1,172 @@
+/** A worker from start to stop: its row in the registry, its ear on its queues, its loop, its heartbeat. */
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { childLogger } from "../domain/child-logger.ts";
+import type { Logger } from "../domain/logger.ts";
+import { parseWakeHints } from "../domain/wake-hint.ts";
+import type { Listener, Subscription } from "../runtime/listener.ts";
+import { pause } from "../runtime/pause.ts";
+import { Periodic } from "../runtime/periodic.ts";
+import { queueChannel } from "../store/channels.ts";
+import { watchStrayErrors } from "./stray-errors.ts";
+import { WorkLoop, type WorkLoopOptions } from "./work-loop.ts";
+
+export interface WorkerSetup extends Omit<WorkLoopOptions, "workerId"> {
+  readonly listener: Listener;
+  readonly version: string;
+  /** The maintenance that runs beside every worker. */
+  readonly startMaintenance: () => Periodic;
+  readonly onStopped: () => void;
+}
+
+/** How long an aborted body has to notice before its task is given back. */
+const ABORT_GRACE_MS = 1_000;
+/** How long ends are kept trying to be written while stopping, when the database is away. */
+const LAST_WRITE_MS = 5_000;
+
+export class Worker implements AsyncDisposable {
+  readonly id = randomUUID();
+  readonly #setup: WorkerSetup;
+  readonly #log: Logger;
+  #life: Life | undefined;
+  readonly #hurry = new AbortController();
+  #stopping: Promise<void> | undefined;
+
+  constructor(setup: WorkerSetup) {
+    this.#setup = setup;
+    this.#log = childLogger(setup.log, { worker: this.id });
+  }
+
+  /** Resolves when the worker is registered and asks for work. Safe to repeat. */
+  async start(): Promise<this> {
+    this.#life ??= await this.#begin();
+    return this;
+  }
+
+  /**
+   * Stops claiming, gives back what has not started, lets running tasks end for `shutdownGraceMs`, then aborts their
+   * signals and gives the rest back. Resolves when nothing of this worker is left. Safe to repeat.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#end();
+    return this.#stopping;
+  }
+
+  /** While stopping: the grace period is over now. */
+  hurry(): void {
+    this.#hurry.abort();
+  }
+
+  /** Resolves when the worker has stopped; rejects if it could not go on. */
+  async stopped(): Promise<void> {
+    await this.#life?.done;
+    await this.#stopping;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #begin(): Promise<Life> {
+    const { database, plan, registry, config, listener, version } = this.#setup;
+    await database.ensureSchema();
+    const name = plan.name ?? `${hostname()}:${process.pid}`;
+    await database.store.registerWorker.register(database.reads, {
+      workerId: this.id,
+      name,
+      hostname: hostname(),
+      pid: process.pid,
+      version,
+      queues: plan.queues,
+      taskNames: [...registry.keys()],
+      concurrency: plan.concurrency,
+    });
+    const loop = new WorkLoop({ ...this.#setup, workerId: this.id, log: this.#log });
+    const { runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs } = config.recovery;
+    const life: Life = {
+      loop,
+      done: loop.run(),
+      unwatch: watchStrayErrors(),
+      maintenance: this.#setup.startMaintenance(),
+      ears: plan.queues.map((queue) => this.#hear(listener, loop, queue)),
+      heartbeat: new Periodic({
+        everyMs: Math.min(runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs),
+        run: async () => {
+          loop.checkClaims();
+          await database.store.registerWorker.beat(database.reads, this.id);
+        },
+        onError: (error) => this.#log.warn({ error: String(error) }, "a heartbeat was not written"),
+      }),
+    };
+    life.done.catch((error: unknown) => {
+      this.#log.error({ error: String(error) }, "the worker cannot go on and stops");
+      void this.stop();
+    });
+    this.#log.info(
+      { name, queues: plan.queues, concurrency: plan.concurrency, tasks: registry.size },
+      "worker started",
+    );
+    return life;
+  }
+
+  #hear(listener: Listener, loop: WorkLoop, queue: string): Subscription {
+    return listener.subscribe(queueChannel(this.#setup.database.store.schema, queue), {
+      onMessage: (payload) => {
+        for (const hint of parseWakeHints(payload)) loop.hint(queue, hint);
+      },
+      onUp: () => loop.look(),
+    });
+  }
+
+  async #end(): Promise<void> {
+    const life = this.#life;
+    if (life === undefined) return;
+    const { plan } = this.#setup;
+    this.#log.info({ running: life.loop.held.running.size }, "worker stops");
+    for (const ear of life.ears) ear.unsubscribe();
+    await Promise.all([life.heartbeat.stop(), life.maintenance.stop()]);
+    await this.#setState("stopping");
+    life.loop.drain();
+    const over = new AbortController();
+    const done = life.done.catch(() => undefined).finally(() => over.abort()); // start() has reported it
+    await pause(plan.shutdownGraceMs, AbortSignal.any([over.signal, this.#hurry.signal]));
+    if (!over.signal.aborted) await this.#giveBack(life.loop, over.signal);
+    await done;
+    await life.loop.close();
+    await this.#setState("stopped");
+    life.unwatch();
+    this.#setup.onStopped();
+    this.#log.info("worker stopped");
+  }
+
+  /** The grace is over: signals abort, and what still runs a second later is given back under its claim. */
+  async #giveBack(loop: WorkLoop, over: AbortSignal): Promise<void> {
+    for (const run of loop.held.running.values()) run.abort("SHUTDOWN");
+    await pause(ABORT_GRACE_MS, over);
+    for (const { claimed } of loop.held.requeueRunning()) {
+      this.#log.warn(
+        { taskId: claimed.id, task: claimed.name },
+        "the task did not stop when it was told to: it is given back, and what it still does is not recorded",
+      );
+    }
+    loop.ring();
+    await pause(LAST_WRITE_MS, over);
+    loop.giveUp();
+  }
+
+  async #setState(state: "stopping" | "stopped"): Promise<void> {
+    const { store, reads } = this.#setup.database;
+    await store.registerWorker.setState(reads, this.id, state).catch((error: unknown) => {
+      this.#log.warn({ error: String(error) }, "the worker's state was not written");
+    });
+  }
+}
+
+interface Life {
+  readonly loop: WorkLoop;
+  readonly done: Promise<void>;
+  readonly ears: readonly Subscription[];
+  readonly heartbeat: Periodic;
+  readonly maintenance: Periodic;
+  readonly unwatch: () => void;
+}
