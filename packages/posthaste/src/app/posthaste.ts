@@ -64,7 +64,8 @@ export function posthaste(given: AppConfig = {}): Posthaste {
   const { database, waits, sender, tasks, contracts } = parts;
   let closing: Promise<void> | undefined;
 
-  const app: Posthaste = {
+  const app: Posthaste & { readonly [appBrand]: readonly string[] } = {
+    [appBrand]: tasks.map(({ name }) => name),
     async send(task, ...[input, options]) {
       return taskHandle(database, waits, await sender.send(task, input, options));
     },
@@ -85,6 +86,15 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     [Symbol.asyncDispose]: () => app.close(),
   };
   return app;
+}
+
+/** Registered, not local: an app stays an app when two copies of this package are loaded. */
+const appBrand: unique symbol = Symbol.for("posthaste.app");
+
+/** The names of the tasks of an app, or undefined if the value is no app. */
+export function appTaskNames(value: unknown): readonly string[] | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Reflect.get(value, appBrand) as readonly string[] | undefined;
 }
 
 type Parts = ReturnType<typeof assemble>;

@@ -71,12 +71,16 @@ describe("a definition", () => {
   });
 
   test("does not change when its options do", () => {
-    const options = { name: "t", errors: ["A"], flags: { x: false }, run };
+    const intervalsMs = [1];
+    const retry = fixed({ intervalsMs, retryFor: "any" });
+    const options = { name: "t", errors: ["A"], flags: { x: false }, retry, run };
     const task = defineTask(options);
+    intervalsMs.push(-1);
     options.errors.push("B");
     options.flags.x = true;
     expect(task.errors).toEqual(["A"]);
     expect(task.flags).toEqual({ x: false });
+    expect(task.retry).toMatchObject({ intervalsMs: [1] });
     expect(Object.isFrozen(task) && Object.isFrozen(task.errors)).toBe(true);
   });
 });

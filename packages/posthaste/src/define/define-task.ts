@@ -94,7 +94,7 @@ function taskOf(options: CheckedOptions): AnyContract {
     name: options.name,
     queue: options.queue,
     priority: options.priority,
-    retry: retry && Object.freeze({ ...retry }),
+    retry: retry && Object.freeze(structuredClone(retry)),
     errors: Object.freeze([...(options.errors ?? [])]),
     flags: flags && Object.freeze(isList(flags) ? namesOn(flags) : { ...flags }),
     input: options.input,

@@ -79,9 +79,11 @@ describe("a validator that throws is a problem, not a crash", () => {
     expect(await validate(rejecting, 1)).toEqual(says);
   });
 
-  test("by answering nonsense", () => {
+  test("by answering nonsense, at once or later", async () => {
     const odd = schema(() => undefined as never);
     expect(validate(odd, 1)).toMatchObject({ ok: false });
+    const late = schema(() => Promise.resolve({ issues: 7 } as never));
+    expect(await validate(late, 1)).toMatchObject({ ok: false });
   });
 });
 

@@ -1,5 +1,6 @@
 /** Standard Schema v1 (standardschema.dev), as much of it as we call: zod, valibot, arktype and others implement it. */
 import type { Problem } from "../domain/errors.ts";
+import { article } from "../domain/names.ts";
 import { valuePath } from "../domain/value-path.ts";
 
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -63,7 +64,9 @@ export function validate(
   try {
     const answer = schema["~standard"].validate(value);
     // Not every promise is a Promise: a schema from another realm or a thenable is awaited too.
-    return isThenable(answer) ? Promise.resolve(answer).then(verdict, thrown) : verdict(answer);
+    return isThenable(answer)
+      ? Promise.resolve(answer).then(verdict).catch(thrown)
+      : verdict(answer);
   } catch (error) {
     return thrown(error);
   }
@@ -88,8 +91,9 @@ export function validateStored(
 /** Null was refused: if `undefined` is refused too, the words about null are the ones to show. */
 function leftOut(schema: StandardSchema, aboutNull: Validated): MaybePromise<Validated> {
   const second = validate(schema, undefined);
-  if (second instanceof Promise)
+  if (second instanceof Promise) {
     return second.then((checked) => (checked.ok ? checked : aboutNull));
+  }
   return second.ok ? second : aboutNull;
 }
 
@@ -110,6 +114,6 @@ function verdict(answer: { readonly value: unknown } | SchemaFailure): Validated
 
 /** A validator that throws is a broken schema, and that is one more thing wrong with this value, not a crash. */
 function thrown(error: unknown): Validated {
-  const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const reason = error instanceof Error ? `${error.name}: ${error.message}` : article(error);
   return { ok: false, problems: [{ path: "", message: `the schema itself threw ${reason}` }] };
 }

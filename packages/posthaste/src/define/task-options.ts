@@ -122,13 +122,10 @@ export type CheckedReturn<Returned, Code extends string> =
         : StorageProblem<ValueOf<Returned>>
       : `"${Exclude<FailureCode<Returned>, Code>}" is not one of the task's errors.`;
 
-type FailureCode<Returned> = unknown extends Returned
-  ? never
-  : Awaited<Returned> extends infer Value
-    ? Value extends Failure<infer Code>
-      ? Code
-      : never
-    : never;
+/** Nothing is known of the codes in any and unknown: the worker looks at them. */
+type FailureCode<Returned> = unknown extends Awaited<Returned> ? never : CodeIn<Awaited<Returned>>;
+
+type CodeIn<Value> = Value extends Failure<infer Code> ? Code : never;
 
 export type ValueOf<Returned> = Exclude<Awaited<Returned>, Failure>;
 

@@ -1,5 +1,6 @@
 /** Why a value cannot be stored as JSON, in sentences. The slow half of encodeJson: it runs only for values that are refused. */
 import type { Problem } from "./errors.ts";
+import { article } from "./names.ts";
 import { valuePath } from "./value-path.ts";
 
 export const LONGEST_NESTING = 200;
@@ -35,10 +36,15 @@ function visit(search: Search, read: () => unknown): void {
   try {
     inspect(search, read());
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    report(search, `expected plain data, found something that throws when it is read: ${reason}`);
+    report(search, unreadable(error));
     search.parents.length = length;
   }
+}
+
+/** Anything can be thrown, even what String() cannot turn into text. */
+export function unreadable(error: unknown): string {
+  const reason = error instanceof Error ? error.message : article(error);
+  return `expected plain data, found something that throws when it is read: ${reason}`;
 }
 
 function inspect(search: Search, value: unknown): void {

@@ -136,6 +136,18 @@ describe("what JSON would change is refused, with its path and a way out", () =>
     expect(problemsOf({ closed, b: 1n }).map(({ path }) => path)).toEqual(["closed", "b"]);
   });
 
+  test("a getter that throws what is no error", () => {
+    const odd = {
+      get boom(): number {
+        // oxlint-disable-next-line typescript/only-throw-error -- the case under test
+        throw Object.create(null);
+      },
+    };
+    expect(problemsOf(odd)).toEqual([
+      { path: "boom", message: expect.stringContaining("an object") },
+    ]);
+  });
+
   test("a getter that throws only the second time", () => {
     let reads = 0;
     const moody = {

@@ -6,7 +6,7 @@
  * of arrays; `undefined` as a whole is stored as null; `-0` becomes 0; `__proto__` is a key like any other.
  */
 import type { Problem } from "./errors.ts";
-import { jsonProblems, LONGEST_NESTING } from "./json-problems.ts";
+import { jsonProblems, LONGEST_NESTING, unreadable } from "./json-problems.ts";
 
 export type Json =
   | null
@@ -64,7 +64,7 @@ function textOf(value: unknown): string | readonly Problem[] {
   } catch (error) {
     // A getter or proxy: where it threw is found by looking again, unless it throws only now and then.
     const problems = jsonProblems(value);
-    return problems.length === 0 ? [unreadable(error)] : problems;
+    return problems.length === 0 ? [{ path: "", message: unreadable(error) }] : problems;
   }
 }
 
@@ -103,9 +103,4 @@ function bytesOf(text: string, limit: number | null): number {
   const atMost = text.length * 3;
   const matters = atMost >= EXACT_FROM || (limit !== null && atMost > limit);
   return matters ? encoder.encode(text).length : atMost;
-}
-
-function unreadable(error: unknown): Problem {
-  const reason = error instanceof Error ? error.message : String(error);
-  return { path: "", message: `could not be read as JSON: ${reason}` };
 }

@@ -1,0 +1,42 @@
+/** The `posthaste` command. Exit codes: 0 done, 1 failed, 2 called wrongly. */
+import { Command, CommanderError } from "commander";
+import { PosthasteError } from "../domain/errors.ts";
+import { version } from "../version.ts";
+import { checkCommand } from "./check-command.ts";
+import { migrateCommand } from "./migrate-command.ts";
+import { complain } from "./output.ts";
+import { UsageError } from "./usage-error.ts";
+import { workerCommand } from "./worker-command.ts";
+
+export async function main(args: readonly string[]): Promise<number> {
+  const program = new Command("posthaste")
+    .description("typed background tasks on the PostgreSQL you already have")
+    .version(version)
+    .showSuggestionAfterError()
+    .showHelpAfterError("(--help shows what there is)");
+  for (const command of [workerCommand(), migrateCommand(), checkCommand()]) {
+    program.addCommand(command.copyInheritedSettings(program).exitOverride());
+  }
+  program.exitOverride();
+  try {
+    await program.parseAsync([...args], { from: "user" });
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    return exitCodeOf(error);
+  }
+}
+
+function exitCodeOf(error: unknown): number {
+  // Commander has said what was wrong, or printed the help that was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof UsageError) {
+    complain(error.message);
+    return 2;
+  }
+  if (error instanceof PosthasteError) {
+    complain(error.message);
+    return error.code === "CONFIG_INVALID" || error.code === "DEFINITION_INVALID" ? 2 : 1;
+  }
+  complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  return 1;
+}

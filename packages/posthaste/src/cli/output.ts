@@ -1,0 +1,21 @@
+/** Words on the terminal: what was asked for to stdout, everything else to stderr, colours only where a terminal shows them. */
+import { styleText } from "node:util";
+
+type Style = Parameters<typeof styleText>[0];
+
+export function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+export function complain(line: string): void {
+  process.stderr.write(`${paint("red", "error", process.stderr)} ${line}\n`);
+}
+
+export function paint(
+  style: Style,
+  text: string,
+  stream: NodeJS.WriteStream = process.stdout,
+): string {
+  const isPlain = !stream.isTTY || "NO_COLOR" in process.env;
+  return isPlain ? text : styleText(style, text);
+}
