@@ -5,6 +5,7 @@ import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { article } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
+import { isRecord } from "../domain/option-reader.ts";
 
 export interface AppConfig {
   /**
@@ -64,8 +65,9 @@ export interface ReadAppConfig {
 export function readAppConfig(given: AppConfig, environment: Environment): ReadAppConfig {
   const { config, problems: found } = readConfig(given, environment);
   const problems = [...found];
-  const listed = readTasks(given.tasks, config, problems);
-  checkLogger(given.logger, problems);
+  const { tasks, logger } = isRecord(given) ? given : {};
+  const listed = readTasks(tasks, config, problems);
+  checkLogger(logger, problems);
   if (problems.length > 0)
     throw PosthasteError.of("CONFIG_INVALID", "the config is not valid", problems);
   return {

@@ -69,7 +69,7 @@ export function readConfig(
   given: unknown,
   environment: Environment,
 ): { readonly config: Config; readonly problems: readonly Problem[] } {
-  const options = new OptionReader("", given ?? {}, knownFields);
+  const options = new OptionReader("", given, knownFields);
   const config: Config = {
     database: readDatabase(options, environment),
     schema: readSchema(options),

@@ -1,10 +1,16 @@
-/** Showing a connection string without its secrets. Works on any text and never throws: `new URL` does, secret and all. */
+/**
+ * Showing a connection string without its secrets. Works on any text and never throws: `new URL` does, secret and all.
+ * Where a careless password makes the string ambiguous (it may itself hold : / @ & or a space), more is hidden rather
+ * than less.
+ */
 export function maskSecrets(text: string): string {
   return (
     text
-      // scheme://user:password@host, where a careless password may itself hold : / and @
-      .replaceAll(/(:\/\/[^\s:/@?#]*):(?:[^\s]*)@/g, "$1:***@")
-      // ?password=…, sslpassword=…, and the key=value form
-      .replaceAll(/((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]*)/gi, "$1***")
+      // ?password=…, &sslpassword=…, and the key=value form: to the end, because & and a space may be part of it
+      .replace(/((?:^|[?&\s])(?:ssl)?password\s*=).*/is, "$1***")
+      // scheme://user:password@host, where the user may hold an @ as Azure's do: to the last one
+      .replace(/(:\/\/[^:]*:).*@/s, "$1***@")
+      // scheme://user:password, its host forgotten: what is no port is a password
+      .replace(/(:\/\/[^:@[]*:)(?!\*\*\*@|\d+(?:[/?#,]|$)).*/s, "$1***")
   );
 }

@@ -59,11 +59,11 @@ export class PosthasteError extends Error {
   constructor(
     code: ThrownCode,
     message: string,
-    details: { cause?: unknown; problems?: readonly Problem[] } = {},
+    details: { cause?: unknown; problems?: readonly Problem[]; retryable?: boolean } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
-    this.retryable = thrownCodes[code].retryable;
+    this.retryable = details.retryable ?? thrownCodes[code].retryable;
     this.problems = details.problems ?? [];
   }
 

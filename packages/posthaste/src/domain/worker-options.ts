@@ -1,6 +1,7 @@
 /** What `app.worker()` may be told. */
 import { DEFAULT_QUEUE, LOWEST_PRIORITY, type Config } from "./config.ts";
 import type { Problem } from "./errors.ts";
+import { queueNameProblem } from "./names.ts";
 import { OptionReader, isRecord } from "./option-reader.ts";
 
 export interface WorkerOptions {
@@ -60,6 +61,10 @@ function readQueues(
     return [...known];
   }
   const names = [...new Set(given)];
+  for (const name of names) {
+    const problem = queueNameProblem(name);
+    if (problem !== undefined) options.complain("queues", problem);
+  }
   const unknown = names.filter((name) => !known.includes(name));
   if (areConfigured && unknown.length > 0) {
     options.complain(

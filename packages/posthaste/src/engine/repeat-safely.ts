@@ -9,7 +9,7 @@ const ATTEMPTS = 8;
 const pauses = { initialMs: 100, maxMs: 2_000 };
 
 export function isRepeatable(error: unknown): boolean {
-  if (error instanceof PosthasteError) return error.code === "DATABASE_UNAVAILABLE";
+  if (error instanceof PosthasteError) return error.code === "DATABASE_UNAVAILABLE" && error.retryable;
   return isConnectionError(error) || isTransient(error) || isStalePlan(error);
 }
 

@@ -1,4 +1,6 @@
 /** The logger that is used when none is given: a JSON object a line, to stderr. */
+import { inspect } from "node:util";
+
 const levels = ["debug", "info", "warn", "error", "silent"] as const;
 
 export type LogLevel = (typeof levels)[number];
@@ -16,8 +18,24 @@ export function jsonLogger(
     (name: LogLevel): Line =>
     (first, message) => {
       if (levels.indexOf(name) < least) return;
+      const time = new Date().toISOString();
       const fields = typeof first === "string" ? { message: first } : { message, ...first };
-      write(`${JSON.stringify({ time: new Date().toISOString(), level: name, ...fields })}\n`);
+      write(`${text({ time, level: name, ...fields })}\n`);
     };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+/** Handlers log whatever they have at hand, and a line must not fail the task that wrote it. */
+function text(line: { readonly time: string; readonly level: string; message?: unknown }): string {
+  try {
+    return JSON.stringify(line, readable);
+  } catch {
+    const { time, level, message, ...fields } = line; // cyclic, or a toJSON that throws
+    return JSON.stringify({ time, level, message: String(message), fields: inspect(fields) });
+  }
+}
+
+function readable(_key: string, value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  return value instanceof Error ? (value.stack ?? String(value)) : value;
 }

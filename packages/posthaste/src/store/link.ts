@@ -16,8 +16,14 @@ export class Link implements Db {
   connection(): Promise<Connection> {
     if (this.#closed)
       return Promise.reject(new PosthasteError("CLOSED", "this app has been closed"));
-    this.#current ??= this.#connect();
-    return this.#current;
+    if (this.#current !== undefined) return this.#current;
+    const opening = this.#open();
+    this.#current = opening;
+    const forget = (): void => {
+      if (this.#current === opening) this.#current = undefined;
+    };
+    opening.then((connection) => connection.lost.then(forget), forget);
+    return opening;
   }
 
   async query<Row extends object>(
@@ -35,24 +41,5 @@ export class Link implements Db {
     if (current === undefined) return;
     const connection = await current.catch(() => undefined); // it never opened: nothing to close
     await connection?.close();
-  }
-
-  async #connect(): Promise<Connection> {
-    const attempt = this.#open();
-    const forget = (): void => {
-      if (this.#current === shared) this.#current = undefined;
-    };
-    const shared = attempt.then(
-      (connection) => {
-        void connection.lost.then(forget);
-        return connection;
-      },
-      (error: unknown) => {
-        forget();
-        throw error;
-      },
-    );
-    this.#current = shared;
-    return shared;
   }
 }

@@ -18,8 +18,8 @@ export async function migrate(connection: Connection, schema: string): Promise<s
   await connection.script(sql`begin`);
   try {
     await connection.query(LOCK, [`posthaste/migrate/${schema}`]);
-    await connection.script(bookkeeping(schema));
     const missing = await missingMigrations(connection, schema);
+    if (missing.length > 0) await connection.script(bookkeeping(schema));
     for (const { name, source } of missing) {
       await connection.script(migrationText(source, schema));
       await connection.query(record(schema), [name]);
@@ -53,7 +53,9 @@ export function printMigrations(schema: string): string {
       `insert into ${schemaText(schema)}.migrations (name) values ('${name}');`,
     ].join("\n\n"),
   );
-  return ["begin;", bookkeeping(schema), ...parts, "commit;"].join("\n\n");
+  // The session's own path may hold functions that would stand in for the built-in ones of the same name.
+  const begin = "begin;\nset local search_path = pg_catalog, pg_temp;";
+  return [begin, bookkeeping(schema), ...parts, "commit;"].join("\n\n");
 }
 
 const LOCK = statement(sql`select pg_advisory_xact_lock(hashtextextended($1, 0))`);
@@ -88,10 +90,16 @@ async function missingMigrations(
   schema: string,
 ): Promise<{ readonly name: string; readonly source: string }[]> {
   const APPLIED = statement(sql`select name from ${schemaText(schema)}.migrations`);
-  const [present] = await connection.query<{ present: boolean }>(PRESENT, [`${schema}.migrations`]);
+  const [present] = await connection.query<{ present: boolean }>(PRESENT, [schema]);
   if (present?.present !== true) return [...migrations];
   const applied = await connection.query<{ name: string }>(APPLIED);
   return migrations.filter(({ name }) => !applied.some((row) => row.name === name));
 }
 
-const PRESENT = statement(sql`select to_regclass($1) is not null as "present"`);
+// Read from the catalogue's tables, not with to_regclass: that asks the session's cache, which a wait for an advisory
+// lock does not refresh. Locking pg_namespace does, or `create schema if not exists` would not see the schema that the
+// one before us has made ("duplicate key value violates unique constraint pg_namespace_nspname_index").
+const PRESENT = statement(sql`
+  select exists (
+    select from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+     where nspname = $1 and relname = 'migrations') as "present"`);

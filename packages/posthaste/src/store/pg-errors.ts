@@ -33,8 +33,13 @@ export function isStalePlan(error: unknown): boolean {
  * own error is not kept as `cause`, because it may carry the connection's parameters.
  */
 export function explainConnectError(error: unknown, shown: string): PosthasteError {
-  const problem = CONNECT_PROBLEMS[errorCode(error) ?? ""] ?? unnamedProblem(error);
-  return new PosthasteError("DATABASE_UNAVAILABLE", `cannot connect to ${shown}: ${problem}`);
+  const code = errorCode(error) ?? "";
+  const problem = CONNECT_PROBLEMS[code] ?? unnamedProblem(error);
+  // What waiting cannot mend is said at once.
+  const retryable = !MISTAKES.has(code) && problem !== NOT_POSTGRESQL;
+  return new PosthasteError("DATABASE_UNAVAILABLE", `cannot connect to ${shown}: ${problem}`, {
+    retryable,
+  });
 }
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
@@ -60,6 +65,11 @@ const TRANSIENT_STATES = new Set(["40001", "40P01", "55P03", "57014"]);
 const DRIVER_MESSAGES =
   /Connection terminated|Client has encountered a connection error|Client was closed|timeout expired|Query read timeout|socket hang up|Connection ended unexpectedly/i;
 
+// Wrong password, refused user or host, no such database.
+const MISTAKES = new Set(["28P01", "28000", "3D000"]);
+
+const NOT_POSTGRESQL = "what answers there is not PostgreSQL";
+
 const CONNECT_PROBLEMS: Readonly<Record<string, string>> = {
   "28P01": "the password was refused; check the user and password of the URL",
   "28000": "the server refuses this user or host; check the URL's user and pg_hba.conf",
@@ -79,7 +89,7 @@ function unnamedProblem(error: unknown): string {
   if (/Connection terminated|ended unexpectedly|ECONNRESET/i.test(message))
     return "the server closed the connection; is it PostgreSQL that listens there?";
   if (/unexpected response|Unknown authentication|received invalid|message code/i.test(message))
-    return "what answers there is not PostgreSQL";
+    return NOT_POSTGRESQL;
   const code = errorCode(error);
   return code === undefined ? message : `${message} (${code})`;
 }

@@ -8,6 +8,7 @@ import type { Listener, Subscription } from "../runtime/listener.ts";
 import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
 import { queueChannel } from "../store/channels.ts";
+import { Outage } from "./outage.ts";
 import { watchStrayErrors } from "./stray-errors.ts";
 import { WorkLoop, type WorkLoopOptions } from "./work-loop.ts";
 
@@ -68,19 +69,9 @@ export class Worker implements AsyncDisposable {
   }
 
   async #begin(): Promise<Life> {
-    const { database, plan, registry, config, listener, version } = this.#setup;
-    await database.ensureSchema();
+    const { database, plan, registry, config, listener } = this.#setup;
     const name = plan.name ?? `${hostname()}:${process.pid}`;
-    await database.store.registerWorker.register(database.reads, {
-      workerId: this.id,
-      name,
-      hostname: hostname(),
-      pid: process.pid,
-      version,
-      queues: plan.queues,
-      taskNames: [...registry.keys()],
-      concurrency: plan.concurrency,
-    });
+    await this.#register(name);
     const loop = new WorkLoop({ ...this.#setup, workerId: this.id, log: this.#log });
     const { runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs } = config.recovery;
     const life: Life = {
@@ -107,6 +98,31 @@ export class Worker implements AsyncDisposable {
       "worker started",
     );
     return life;
+  }
+
+  /** Waits for a database that is away, as the loop does. */
+  async #register(name: string): Promise<void> {
+    const { database, plan, registry, config, version } = this.#setup;
+    const outage = new Outage(config.resilience, this.#log);
+    for (;;) {
+      try {
+        await database.ensureSchema();
+        await database.store.registerWorker.register(database.reads, {
+          workerId: this.id,
+          name,
+          hostname: hostname(),
+          pid: process.pid,
+          version,
+          queues: plan.queues,
+          taskNames: [...registry.keys()],
+          concurrency: plan.concurrency,
+        });
+        return outage.over();
+      } catch (error) {
+        if (!outage.isDatabaseAway(error) || this.#stopping !== undefined) throw error;
+        await outage.wait(error);
+      }
+    }
   }
 
   #hear(listener: Listener, loop: WorkLoop, queue: string): Subscription {

@@ -12,7 +12,10 @@ export interface TestDatabase {
   readonly url: string;
   readonly store: ReturnType<typeof createStore>;
   /** SQL of the test's own, on a session of its own. */
-  sql<Row extends object = Record<string, unknown>>(text: string, values?: unknown[]): Promise<Row[]>;
+  sql<Row extends object = Record<string, unknown>>(
+    text: string,
+    values?: unknown[],
+  ): Promise<Row[]>;
   /** A session as the engine opens it. Closed after the test. */
   connect(profile?: Profile): Promise<Connection>;
   /** An app on this database, with a silent logger unless told otherwise. Closed after the test. */
@@ -45,13 +48,17 @@ export function useDatabase(options: { readonly isEmpty?: boolean } = {}): TestD
 
   afterEach(async () => {
     for (const each of opened.splice(0)) await each.close();
-    const [exists] = await sql<{ there: boolean }>("select to_regclass('posthaste.submissions') is not null as there");
+    const [exists] = await sql<{ there: boolean }>(
+      "select to_regclass('posthaste.submissions') is not null as there",
+    );
     if (exists?.there) expect(await brokenLaws(sql)).toEqual([]);
   });
 
   afterAll(async () => {
     await client?.end();
-    await onServer(serverUrl, (admin) => admin.query(`drop database if exists ${name} with (force)`));
+    await onServer(serverUrl, (admin) =>
+      admin.query(`drop database if exists ${name} with (force)`),
+    );
   });
 
   return {

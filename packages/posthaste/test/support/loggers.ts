@@ -19,5 +19,11 @@ export function recordingLogger(): Logger & { readonly lines: RecordedLine[] } {
       if (typeof first === "string") lines.push({ level, message: first, fields: {} });
       else lines.push({ level, message: message ?? "", fields: { ...first } });
     };
-  return { lines, debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  return {
+    lines,
+    debug: line("debug"),
+    info: line("info"),
+    warn: line("warn"),
+    error: line("error"),
+  };
 }

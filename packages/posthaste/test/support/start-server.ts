@@ -28,7 +28,10 @@ export default async function startServer(project: TestProject): Promise<() => P
   await admin.connect();
   await admin.query("create database posthaste_template");
   await admin.end();
-  const app = posthaste({ database: databaseUrl(server.url, "posthaste_template"), logger: silentLogger });
+  const app = posthaste({
+    database: databaseUrl(server.url, "posthaste_template"),
+    logger: silentLogger,
+  });
   await app.migrate();
   await app.close();
   project.provide("serverUrl", server.url);

@@ -20,16 +20,20 @@ export function insertTasks(schema: SqlText): InsertTasks {
     insert into ${schema}.ready_tasks ${readyColumns}
     select ${readyValues} from incoming`);
 
-  // In id order, so that two senders of the same ids wait for each other instead of deadlocking.
+  // Keys in their order, then ids in theirs, so that two senders of the same ones wait for each other instead of
+  // deadlocking. A batch may name an id twice (two callers of one client): that is one task.
   const MISSING = statement(sql`
-    with ${incoming}, stored as (
+    with ${incoming}, once as materialized (
+      select distinct on (id) * from incoming order by id
+    ), stored as (
       insert into ${schema}.submissions ${submissionColumns}
-      select ${submissionValues} from incoming order by id
+      select ${submissionValues} from once
+       order by key is null, case when key is not null then name end collate "C", key collate "C", id
       on conflict do nothing
       returning task_id
     )
     insert into ${schema}.ready_tasks ${readyColumns}
-    select ${readyValues} from incoming join stored on stored.task_id = incoming.id
+    select ${readyValues} from once join stored on stored.task_id = once.id
     returning task_id as "id"`);
 
   return {

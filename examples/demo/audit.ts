@@ -1,0 +1,73 @@
+/** The books compared: what was acknowledged, what the database says, and what the handlers wrote. */
+import type pg from "pg";
+import { TASK_TERMINAL_STATES, TaskStatus, type TaskHandle } from "posthaste";
+import { readLedger } from "./ledger.ts";
+
+export interface Audit {
+  readonly lines: readonly string[];
+  /** Acknowledged, and not ended in the database. */
+  readonly lost: number;
+  /** Whose body came to its end more than once. */
+  readonly finishedTwice: number;
+  readonly problems: readonly string[];
+}
+
+interface Row {
+  readonly id: string;
+  readonly name: string;
+  readonly status: TaskStatus;
+  readonly run_no: number;
+}
+
+export async function audit(
+  client: pg.Client,
+  schema: string,
+  folder: string,
+  handles: readonly TaskHandle[],
+): Promise<Audit> {
+  const { rows } = await client.query<Row>(`select id, name, status, run_no from ${schema}.tasks`);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const ledger = readLedger(folder);
+  const begun = tally(ledger.filter(({ event }) => event === "begin").map(({ task }) => task));
+  const done = tally(ledger.filter(({ event }) => event === "done").map(({ task }) => task));
+
+  const isLost = ({ id }: TaskHandle): boolean => {
+    const row = byId.get(id);
+    return row === undefined || !TASK_TERMINAL_STATES.includes(row.status);
+  };
+  const problems = rows.flatMap((row) => {
+    const { id, name, status, run_no } = row;
+    const seen = begun.get(id) ?? 0;
+    if (seen !== run_no)
+      return [`${name} ${id}: ${run_no} attempts in the database, ${seen} in the ledger`];
+    if (status === TaskStatus.COMPLETED && !done.has(id))
+      return [`${name} ${id}: completed, but never done`];
+    if (status === TaskStatus.EXPIRED && seen > 0) return [`${name} ${id}: expired, but it ran`];
+    return [];
+  });
+  if (rows.length !== handles.length)
+    problems.push(`${handles.length} sent, ${rows.length} in the database`);
+  return {
+    lines: summary(rows),
+    lost: handles.filter(isLost).length,
+    finishedTwice: [...done.values()].filter((times) => times > 1).length,
+    problems,
+  };
+}
+
+function summary(rows: readonly Row[]): string[] {
+  const names = [...new Set(rows.map(({ name }) => name))].sort();
+  return names.map((name) => {
+    const statuses = tally(rows.filter((row) => row.name === name).map(({ status }) => status));
+    const counts = [...statuses]
+      .sort()
+      .map(([status, times]) => `${times} ${status.toLowerCase()}`);
+    return `  ${name.padEnd(14)} ${counts.join(", ")}`;
+  });
+}
+
+function tally(values: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}

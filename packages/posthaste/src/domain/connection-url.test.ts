@@ -1,0 +1,63 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { maskSecrets } from "./connection-url.ts";
+
+/** No letter of it occurs in the rest of a connection string, so a piece that shows is a piece that leaked. */
+const password = fc.string({
+  unit: fc.constantFrom(..."ABCXYZ0189@:/%?#&= '\"\\+~"),
+  minLength: 4,
+  maxLength: 24,
+});
+
+function pieces(secret: string): string[] {
+  return Array.from({ length: secret.length - 3 }, (_, at) => secret.slice(at, at + 4));
+}
+
+function quoted(secret: string): string {
+  return `'${secret.replaceAll(/['\\]/g, "\\$&")}'`;
+}
+
+const forms: Record<string, (secret: string) => string> = {
+  "a URL": (secret) => `postgres://u:${secret}@h:5432/d`,
+  "a URL without a user": (secret) => `postgresql://:${secret}@h/d`,
+  "a URL whose user holds an @": (secret) => `postgres://u@x:${secret}@h.x/d?sslmode=require`,
+  "an encoded URL": (secret) => `postgres://u:${encodeURIComponent(secret)}@h/d`,
+  "a URL to an IPv6 address": (secret) => `postgres://u:${secret}@[::1]:5432/d`,
+  "a URL with ?password=": (secret) => `postgres://u@h/d?password=${secret}`,
+  "a URL with an encoded &password=": (secret) =>
+    `postgres://u@h:5432/d?sslmode=require&password=${encodeURIComponent(secret)}`,
+  "a URL with both": (secret) => `postgres://u:${secret}@h/d?sslpassword=${secret}&sslmode=require`,
+  "a key=value string": (secret) => `host=h user=u password=${secret} dbname=d`,
+  "a quoted key=value string": (secret) => `host=h password = ${quoted(secret)} dbname=d`,
+};
+
+describe("no four characters in a row of the password are shown, whatever it is", () => {
+  test.each(Object.entries(forms))("%s", (_, form) => {
+    fc.assert(
+      fc.property(password, (secret) => {
+        const masked = maskSecrets(form(secret));
+        const leaked = [...pieces(secret), ...pieces(encodeURIComponent(secret))].filter((piece) =>
+          masked.includes(piece),
+        );
+        expect(leaked).toEqual([]);
+        expect(masked).toContain("***");
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+test.each([
+  ["postgres://ada:secret@db.example:5432/app", "postgres://ada:***@db.example:5432/app"],
+  ["postgres://ada@db.example:5432/app", "postgres://ada@db.example:5432/app"],
+  ["postgres://db.example/app", "postgres://db.example/app"],
+  ["postgres://db.example:5432/app?sslmode=require", undefined],
+  ["postgres://[::1]:5432/app", undefined],
+  ["postgres://a:5432,b:5433/app", undefined],
+  ["host=db.example dbname=app", undefined],
+  ["", undefined],
+])("what is no secret stays: %s", (text, masked = text) => expect(maskSecrets(text)).toBe(masked));
+
+test("a password whose host was forgotten is masked all the same", () => {
+  expect(maskSecrets("postgres://ada:secret/app")).toBe("postgres://ada:***");
+});

@@ -1,0 +1,33 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { Backoff } from "./backoff.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+function pauses(count: number, random: number, options = { initialMs: 100, maxMs: 2_000 }) {
+  vi.spyOn(Math, "random").mockReturnValue(random);
+  const backoff = new Backoff(options);
+  return Array.from({ length: count }, () => backoff.next());
+}
+
+test("pauses double until their cap", () => {
+  expect(pauses(7, 0.5)).toEqual([100, 200, 400, 800, 1_600, 2_000, 2_000]);
+});
+
+test("each is spread by a quarter, and the cap holds", () => {
+  expect(pauses(2, 0)).toEqual([75, 150]);
+  expect(pauses(6, 1).map(Math.round)).toEqual([125, 250, 500, 1_000, 2_000, 2_000]);
+});
+
+test("after a success it begins again", () => {
+  vi.spyOn(Math, "random").mockReturnValue(0.5);
+  const backoff = new Backoff({ initialMs: 100, maxMs: 2_000 });
+  backoff.next();
+  backoff.next();
+  expect(backoff.attempts).toBe(2);
+  backoff.reset();
+  expect([backoff.attempts, backoff.next()]).toEqual([0, 100]);
+});
+
+test("a thousand failures in a row do not overflow it", () => {
+  expect(pauses(1_100, 0.5).at(-1)).toBe(2_000);
+});

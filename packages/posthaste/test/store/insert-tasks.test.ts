@@ -1,0 +1,251 @@
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.ts";
+import { placesOf } from "./task-rows.ts";
+
+const db = useDatabase();
+
+/** A row as a sender makes it, and its JSON text. */
+function outgoing(fields: Readonly<Record<string, unknown>> = {}) {
+  const row = {
+    id: randomUUID(),
+    name: "some-task",
+    queue: "default",
+    priority: 100,
+    input: {},
+    ...fields,
+  };
+  return { id: row.id, text: JSON.stringify(row) };
+}
+
+function batch(...rows: readonly { readonly text: string }[]): string {
+  return `[${rows.map(({ text }) => text).join(",")}]`;
+}
+
+async function send(fields: Readonly<Record<string, unknown>>): Promise<string> {
+  const row = outgoing(fields);
+  await db.store.insertTasks.fresh(await db.connect("sends"), batch(row));
+  return row.id;
+}
+
+interface Submission {
+  readonly input: unknown;
+  readonly inputText: string;
+  readonly options: unknown;
+  readonly flags: unknown;
+  readonly sentAt: Date;
+  readonly enqueuedAt: Date;
+  readonly goodUntil: Date | null;
+  readonly readyGoodUntil: Date | null;
+}
+
+async function submissionOf(id: string): Promise<Submission> {
+  const [row] = await db.sql<Submission>(
+    `select input, input::text as "inputText", options, flags, sent_at as "sentAt", enqueued_at as "enqueuedAt",
+            s.good_until as "goodUntil", r.good_until as "readyGoodUntil"
+       from posthaste.submissions s join posthaste.ready_tasks r using (task_id) where task_id = $1`,
+    [id],
+  );
+  if (row === undefined) throw new Error("the task is not there");
+  return row;
+}
+
+test("fresh rows are pending, with nothing run and nothing spent", async () => {
+  const id = await send({ name: "greet", queue: "mail", priority: 7 });
+
+  const { ready, active, finished } = await placesOf(db.sql, id);
+  expect([active, finished]).toEqual([null, null]);
+  expect(ready).toMatchObject({
+    name: "greet",
+    queue: "mail",
+    priority: 7,
+    run_no: 0,
+    retry_count: 0,
+    crash_count: 0,
+    good_until: null,
+    next_retry_at: null,
+  });
+});
+
+test("fresh rows fail as a whole if one of them exists", async () => {
+  const connection = await db.connect("sends");
+  const known = outgoing();
+  const unknown = outgoing();
+  await db.store.insertTasks.fresh(connection, batch(known));
+
+  await expect(db.store.insertTasks.fresh(connection, batch(unknown, known))).rejects.toMatchObject(
+    { code: "23505" },
+  );
+
+  expect((await placesOf(db.sql, unknown.id)).ready).toBeNull();
+});
+
+test("options and flags are stored as they were sent", async () => {
+  const options = { retry: { maxRetries: 3 } };
+  const { options: storedOptions, flags } = await submissionOf(
+    await send({ options, flags: { urgent: true } }),
+  );
+
+  expect(storedOptions).toEqual(options);
+  expect(flags).toEqual({ urgent: true });
+});
+
+test("a repeated id is one task, and its first content stands", async () => {
+  const connection = await db.connect("sends");
+  const first = outgoing({ input: "first" });
+  const again = outgoing({ id: first.id, input: "second" });
+
+  expect(await db.store.insertTasks.missing(connection, batch(first))).toEqual(new Set([first.id]));
+  expect(await db.store.insertTasks.missing(connection, batch(again))).toEqual(new Set());
+
+  expect((await submissionOf(first.id)).input).toBe("first");
+});
+
+test("an id that stands twice in one batch is one task, and the others of the batch are sent", async () => {
+  const connection = await db.connect("sends");
+  const twice = outgoing();
+  const other = outgoing();
+
+  const inserted = await db.store.insertTasks.missing(connection, batch(twice, other, twice));
+
+  expect(inserted).toEqual(new Set([twice.id, other.id]));
+  expect((await placesOf(db.sql, twice.id)).ready).not.toBeNull();
+});
+
+test("a key that stands twice in one batch is one task", async () => {
+  const connection = await db.connect("sends");
+  const key = randomUUID();
+
+  const inserted = await db.store.insertTasks.missing(
+    connection,
+    batch(outgoing({ key }), outgoing({ key }), outgoing({ key })),
+  );
+
+  expect(inserted.size).toBe(1);
+});
+
+test("the same key finds the first task, and whether its input was the same", async () => {
+  const connection = await db.connect("sends");
+  const key = randomUUID();
+  const first = outgoing({ key, input: { a: 1, b: [2] } });
+  const same = outgoing({ key, input: { b: [2], a: 1 } });
+  const other = outgoing({ key, input: { a: 2 } });
+  await db.store.insertTasks.missing(connection, batch(first));
+
+  expect(await db.store.insertTasks.missing(connection, batch(same, other))).toEqual(new Set());
+  const found = await db.store.matchSubmissions(connection, batch(same, other));
+
+  const stored = { id: first.id, by: "key", sameTask: true };
+  expect(found).toHaveLength(2);
+  expect(found).toContainEqual({ ...stored, askedId: same.id, sameInput: true });
+  expect(found).toContainEqual({ ...stored, askedId: other.id, sameInput: false });
+});
+
+test("the same key under another name is another task", async () => {
+  const connection = await db.connect("sends");
+  const key = randomUUID();
+
+  const rows = batch(outgoing({ key, name: "one" }), outgoing({ key, name: "two" }));
+
+  expect((await db.store.insertTasks.missing(connection, rows)).size).toBe(2);
+});
+
+test("an id of another task is found as such", async () => {
+  const connection = await db.connect("sends");
+  const first = outgoing({ name: "one", input: null });
+  await db.store.insertTasks.missing(connection, batch(first));
+  const match = (fields: Readonly<Record<string, unknown>>) =>
+    db.store.matchSubmissions(connection, batch(outgoing({ id: first.id, ...fields })));
+
+  const stored = { askedId: first.id, id: first.id, by: "id" };
+  expect(await match({ name: "one", input: null })).toEqual([
+    { ...stored, sameInput: true, sameTask: true },
+  ]);
+  expect(await match({ name: "two", input: 5 })).toEqual([
+    { ...stored, sameInput: false, sameTask: false },
+  ]);
+});
+
+test("fifty senders of one key at once make one task, and all find it", async () => {
+  const connections = await Promise.all(Array.from({ length: 50 }, () => db.connect("sends")));
+  const key = randomUUID();
+  const rows = connections.map(() => batch(outgoing({ key })));
+
+  const inserted = await Promise.all(
+    connections.map((connection, n) => db.store.insertTasks.missing(connection, rows[n] ?? "[]")),
+  );
+  const found = await Promise.all(
+    connections.map((connection, n) => db.store.matchSubmissions(connection, rows[n] ?? "[]")),
+  );
+
+  const winners = inserted.flatMap((ids) => [...ids]);
+  expect(winners).toHaveLength(1);
+  const byKey = found.flat().filter(({ by }) => by === "key");
+  expect(byKey.map(({ id }) => id)).toEqual(rows.map(() => winners[0]));
+});
+
+test("a delay counts from the time of sending", async () => {
+  const { sentAt, enqueuedAt } = await submissionOf(await send({ delay_ms: 90_000 }));
+
+  expect(enqueuedAt.getTime() - sentAt.getTime()).toBe(90_000);
+});
+
+test("a time that has passed becomes the time of sending, a time to come is kept", async () => {
+  const past = await submissionOf(await send({ run_at: "2020-01-01T00:00:00Z" }));
+  const future = await submissionOf(await send({ run_at: "2090-01-01T00:00:00Z" }));
+
+  expect(past.enqueuedAt).toEqual(past.sentAt);
+  expect(Math.abs(past.sentAt.getTime() - Date.now())).toBeLessThan(60_000);
+  expect(future.enqueuedAt).toEqual(new Date("2090-01-01T00:00:00Z"));
+});
+
+test("a deadline stands in the submission and in the line", async () => {
+  const deadline = new Date("2090-01-01T00:00:00Z");
+  const { goodUntil, readyGoodUntil } = await submissionOf(
+    await send({ good_until: deadline.toISOString() }),
+  );
+
+  expect([goodUntil, readyGoodUntil]).toEqual([deadline, deadline]);
+});
+
+test("the input null is stored as JSON null", async () => {
+  expect((await submissionOf(await send({ input: null }))).inputText).toBe("null");
+});
+
+test("names, queues, keys and inputs hold any language", async () => {
+  const text = "Grüße, 你好, שלום, 👩‍👩‍👧‍👦 – it's \"fine\" \\ $1 %s";
+  const id = await send({ name: text, queue: text, key: text, input: { [text]: text } });
+
+  const [row] = await db.sql(
+    "select name, queue, key, input from posthaste.submissions where task_id = $1",
+    [id],
+  );
+  expect(row).toEqual({ name: text, queue: text, key: text, input: { [text]: text } });
+});
+
+test("every JSON value that PostgreSQL can hold comes back as it was", async () => {
+  const connection = await db.connect("sends");
+  const storable = fc
+    .jsonValue({ stringUnit: "binary" })
+    .filter((value) => !JSON.stringify(value).includes("\\u0000"));
+
+  await fc.assert(
+    fc.asyncProperty(fc.array(storable, { minLength: 1, maxLength: 20 }), async (inputs) => {
+      const rows = inputs.map((input) => outgoing({ input }));
+      await db.store.insertTasks.fresh(connection, batch(...rows));
+      const stored = await db.sql<{ input: unknown }>(
+        `select input from unnest($1::uuid[]) with ordinality as asked (id, n)
+           join posthaste.submissions on task_id = id order by n`,
+        [rows.map(({ id }) => id)],
+      );
+      const expected: unknown = JSON.parse(JSON.stringify(inputs));
+      return isDeepStrictEqual(
+        stored.map(({ input }) => input),
+        expected,
+      );
+    }),
+    { numRuns: 50 },
+  );
+});

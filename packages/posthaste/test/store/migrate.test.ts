@@ -1,0 +1,181 @@
+import { readdirSync, readFileSync } from "node:fs";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { TASK_TERMINAL_STATES, TaskStatus } from "../../src/domain/task-lifecycle.ts";
+import { queueChannel } from "../../src/store/channels.ts";
+import type { Connection } from "../../src/store/connection.ts";
+import { migrate, printMigrations, verifySchema } from "../../src/store/migrate.ts";
+import { migrations } from "../../src/store/migrations.gen.ts";
+import { createStore } from "../../src/store/store.ts";
+import { useDatabase } from "../support/database.ts";
+import { readCatalogue } from "./catalogue.ts";
+
+const db = useDatabase({ isEmpty: true });
+const names = migrations.map(({ name }) => name);
+
+async function connections(count: number): Promise<Connection[]> {
+  return Promise.all(Array.from({ length: count }, () => db.connect("reads")));
+}
+
+async function appliedTo(schema: string): Promise<string[]> {
+  const rows = await db.sql<{ name: string }>(`select name from ${schema}.migrations order by name`);
+  return rows.map(({ name }) => name);
+}
+
+test("eight processes that migrate at once apply every migration once, in each of twelve rounds", async () => {
+  const eight = await connections(8);
+
+  for (let round = 1; round <= 12; round++) {
+    const schema = `round_${round}`;
+    const applied = await Promise.all(eight.map((connection) => migrate(connection, schema)));
+
+    expect(applied.flat().sort()).toEqual(names);
+    expect(await appliedTo(schema)).toEqual(names);
+  }
+});
+
+test("a second migration finds nothing to do and leaves the schema as it is", async () => {
+  const connection = await db.connect("reads");
+  expect(await migrate(connection, "twice")).toEqual(names);
+  const before = await readCatalogue(db.sql, "twice");
+
+  expect(await migrate(connection, "twice")).toEqual([]);
+
+  expect(await readCatalogue(db.sql, "twice")).toEqual(before);
+});
+
+test("a migration that fails leaves nothing behind, and the next one succeeds", async () => {
+  const connection = await db.connect("reads");
+  await db.sql("create schema obstructed");
+  await db.sql("create table obstructed.workers (in_the_way int)");
+
+  await expect(migrate(connection, "obstructed")).rejects.toThrow(/"workers" already exists/);
+
+  const tables = await db.sql("select from pg_tables where schemaname = 'obstructed'");
+  expect(tables).toHaveLength(1);
+  await db.sql("drop table obstructed.workers");
+  expect(await migrate(connection, "obstructed")).toEqual(names);
+});
+
+test("verifying a schema that is not there names every migration, and creates nothing", async () => {
+  const connection = await db.connect("reads");
+
+  await expect(verifySchema(connection, "absent")).rejects.toMatchObject({
+    code: "SCHEMA_MISMATCH",
+    message: expect.stringContaining(`the schema "absent" lacks ${names.join(", ")}`),
+  });
+
+  expect(await db.sql("select from pg_namespace where nspname = 'absent'")).toEqual([]);
+});
+
+test("verifying names only what is missing, and a whole schema passes", async () => {
+  const connection = await db.connect("reads");
+  await migrate(connection, "partial");
+  await expect(verifySchema(connection, "partial")).resolves.toBeUndefined();
+  const last = names.at(-1);
+  await db.sql("delete from partial.migrations where name = $1", [last]);
+
+  await expect(verifySchema(connection, "partial")).rejects.toMatchObject({
+    code: "SCHEMA_MISMATCH",
+    message: expect.stringContaining(`lacks ${last};`),
+  });
+
+  expect(await appliedTo("partial")).toEqual(names.slice(0, -1));
+});
+
+test("two schemas live side by side in one database", async () => {
+  const connection = await db.connect();
+  await migrate(connection, "left_side");
+  await migrate(connection, "right_side");
+
+  await db.sql("select left_side.send('one'), left_side.send('two'), right_side.send('three')");
+
+  const claim = async (schema: string): Promise<string[]> => {
+    const reply = await createStore(schema).claimAndStart(connection, {
+      lanes: [{ queue: "default", priority: 100, mark: -Infinity }],
+      limit: 10,
+      workerId: "00000000-0000-4000-8000-000000000000",
+      leaseMs: 1_000,
+    });
+    return reply.tasks.map(({ name }) => name).sort();
+  };
+  expect(await claim("left_side")).toEqual(["one", "two"]);
+  expect(await claim("right_side")).toEqual(["three"]);
+});
+
+test("the printed script makes the same tables, indexes, constraints, views and functions", async () => {
+  const connection = await db.connect("reads");
+  await migrate(connection, "by_migrate");
+
+  await db.sql(printMigrations("by_script"));
+
+  const byScript = await readCatalogue(db.sql, "by_script");
+  expect(byScript.length).toBeGreaterThan(100);
+  expect(byScript).toEqual(await readCatalogue(db.sql, "by_migrate"));
+  expect(await migrate(connection, "by_script")).toEqual([]);
+});
+
+test("the printed script means the same in a session whose search_path shadows built-in functions", async () => {
+  await migrate(await db.connect("reads"), "in_the_open");
+  await db.sql("create schema shadows");
+  await db.sql(
+    `create function shadows.substr(text, int, int) returns text language sql immutable as $$ select 'shadow' $$;
+     create function shadows.clock_timestamp() returns timestamptz language sql as $$ select 'epoch'::timestamptz $$`,
+  );
+
+  await db.sql(`set search_path = shadows, pg_catalog; ${printMigrations("in_shadow")}`);
+  await db.sql("reset search_path");
+
+  const [row] = await db.sql("select in_shadow.queue_channel('default') as channel");
+  expect(row).toEqual({ channel: queueChannel("in_shadow", "default") });
+  expect(await readCatalogue(db.sql, "in_shadow")).toEqual(
+    await readCatalogue(db.sql, "in_the_open"),
+  );
+});
+
+test("the tables allow exactly the statuses that the lifecycle has for them", async () => {
+  const connection = await db.connect("reads");
+  await migrate(connection, "checked");
+  const allowed = async (constraint: string): Promise<string[]> => {
+    const [row] = await db.sql<{ definition: string }>(
+      `select pg_get_constraintdef(oid) as definition
+         from pg_constraint where conname = $1 and connamespace = 'checked'::regnamespace`,
+      [constraint],
+    );
+    return [...(row?.definition ?? "").matchAll(/'(\w+)'/g)].map(([, word]) => word ?? "").sort();
+  };
+  const moving = Object.values(TaskStatus).filter(
+    (status) => !TASK_TERMINAL_STATES.includes(status) && status !== TaskStatus.PENDING,
+  );
+
+  expect(await allowed("active_tasks_status")).toEqual([...moving].sort());
+  expect(await allowed("finished_tasks_status")).toEqual([...TASK_TERMINAL_STATES].sort());
+});
+
+test("a queue's channel has the same name in SQL and in TypeScript", async () => {
+  const connection = await db.connect("reads");
+  await migrate(connection, "channels");
+  const queues = fc.sample(fc.string({ unit: "grapheme", minLength: 1, maxLength: 100 }), 50);
+
+  const rows = await db.sql<{ channel: string }>(
+    "select channels.queue_channel(queue) as channel from unnest($1::text[]) with ordinality as q (queue, n) order by n",
+    [queues],
+  );
+
+  expect(rows.map(({ channel }) => channel)).toEqual(
+    queues.map((queue) => queueChannel("channels", queue)),
+  );
+});
+
+test("the embedded migrations are the files in migrations/", () => {
+  const folder = new URL("../../migrations/", import.meta.url);
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith(".sql"))
+    .sort()
+    .map((file) => ({
+      name: file.replace(/\.sql$/, ""),
+      source: readFileSync(new URL(file, folder), "utf8"),
+    }));
+
+  expect(migrations).toEqual(files);
+});

@@ -1,0 +1,166 @@
+/** Tasks in any state, written straight into the tables: rows of the age a test needs, so that no test has to wait. */
+import { randomUUID } from "node:crypto";
+import type { TestDatabase } from "../support/database.ts";
+
+type Sql = TestDatabase["sql"];
+
+export interface ReadySeed {
+  readonly id?: string;
+  readonly name?: string;
+  readonly queue?: string;
+  readonly priority?: number;
+  readonly input?: unknown;
+  readonly options?: unknown;
+  /** When it is due, in ms from now; negative: it has been for so long. */
+  readonly dueMs?: number;
+  /** When its deadline passes, in ms from now. */
+  readonly goodMs?: number;
+  /** Bodies that have run; a failed attempt is written for each. */
+  readonly runs?: number;
+  readonly retryCount?: number;
+  readonly crashCount?: number;
+}
+
+export interface ActiveSeed extends ReadySeed {
+  readonly status?: "CLAIMED" | "RUNNING";
+  readonly workerId?: string;
+  readonly isCancelRequested?: boolean;
+  /** How long ago it was claimed, and started if it runs. */
+  readonly heldMs?: number;
+}
+
+export interface Claim {
+  readonly id: string;
+  readonly claimId: string;
+}
+
+/** A queue that no other test uses. */
+export function newQueue(): string {
+  return `q_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
+}
+
+export async function addReady(sql: Sql, seeds: readonly ReadySeed[]): Promise<string[]> {
+  const items = seeds.map((seed) => ({ ...readyDefaults(), ...seed }));
+  await sql(
+    `with ${INCOMING}
+     insert into posthaste.ready_tasks
+       (task_id, name, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+     select id, name, queue, priority, ${at('"dueMs"')}, ${at('"goodMs"')}, runs, "retryCount", "crashCount"
+       from item`,
+    [JSON.stringify(items)],
+  );
+  return items.map(({ id }) => id);
+}
+
+export async function addOneReady(sql: Sql, seed: ReadySeed = {}): Promise<string> {
+  const [id] = await addReady(sql, [seed]);
+  if (id === undefined) throw new Error("nothing was added");
+  return id;
+}
+
+export async function addActive(sql: Sql, seeds: readonly ActiveSeed[]): Promise<Claim[]> {
+  const items = seeds.map((seed) => ({
+    ...readyDefaults(),
+    dueMs: -2_000 - (seed.heldMs ?? 1_000),
+    heldMs: 1_000,
+    status: "RUNNING",
+    workerId: randomUUID(),
+    isCancelRequested: false,
+    ...seed,
+    claimId: randomUUID(),
+  }));
+  await sql(
+    `with ${INCOMING}
+     insert into posthaste.active_tasks
+       (task_id, claim_id, worker_id, status, name, queue, priority, enqueued_at, good_until, run_no, retry_count,
+        crash_count, claimed_at, started_at, claim_expires_at, heartbeat_at, cancel_requested_at)
+     select id, "claimId", "workerId", status, name, queue, priority, ${at('"dueMs"')}, ${at('"goodMs"')},
+            runs + (status = 'RUNNING')::int, "retryCount", "crashCount", ${at('-"heldMs"')},
+            case status when 'RUNNING' then ${at('-"heldMs"')} end, ${at("60000")}, ${at('-"heldMs"')},
+            case when "isCancelRequested" then ${at("-10")} end
+       from item`,
+    [JSON.stringify(items)],
+  );
+  return items.map(({ id, claimId }) => ({ id, claimId }));
+}
+
+export async function addOneActive(sql: Sql, seed: ActiveSeed = {}): Promise<Claim> {
+  const [claim] = await addActive(sql, [seed]);
+  if (claim === undefined) throw new Error("nothing was added");
+  return claim;
+}
+
+/** A finished task, by way of the public function that needs no worker. */
+export async function addFinished(sql: Sql): Promise<string> {
+  const id = await addOneReady(sql);
+  await sql("select posthaste.fail($1, 'BROKEN', 'it broke')", [id]);
+  return id;
+}
+
+export interface Places {
+  readonly ready: TableRow | null;
+  readonly active: TableRow | null;
+  readonly finished: TableRow | null;
+  /** The attempts that were not the last, oldest first. */
+  readonly attempts: readonly TableRow[];
+}
+
+/** A row as JSON: instants are ISO text, with microseconds. */
+export type TableRow = Readonly<Record<string, unknown>>;
+
+export async function placesOf(sql: Sql, id: string): Promise<Places> {
+  const [places] = await sql<Places>(
+    `select (select to_jsonb(r) from posthaste.ready_tasks r where task_id = $1) as ready,
+            (select to_jsonb(a) from posthaste.active_tasks a where task_id = $1) as active,
+            (select to_jsonb(f) from posthaste.finished_tasks f where task_id = $1) as finished,
+            (select coalesce(jsonb_agg(to_jsonb(t) order by run_no), '[]')
+               from posthaste.attempts t where task_id = $1) as attempts`,
+    [id],
+  );
+  if (places === undefined) throw new Error("no answer");
+  return places;
+}
+
+/** How many ms after now an instant of a row lies; negative: before. */
+export function msFromNow(instant: unknown): number {
+  if (typeof instant !== "string") throw new TypeError(`not an instant: ${String(instant)}`);
+  return Date.parse(instant) - Date.now();
+}
+
+function readyDefaults() {
+  return {
+    id: randomUUID(),
+    name: "some-task",
+    queue: "default",
+    priority: 100,
+    input: {},
+    options: null,
+    dueMs: -1_000,
+    goodMs: null,
+    runs: 0,
+    retryCount: 0,
+    crashCount: 0,
+  };
+}
+
+function at(ms: string): string {
+  return `statement_timestamp() + ${ms} * interval '1 millisecond'`;
+}
+
+const INCOMING = `
+  item as materialized (
+    select * from jsonb_to_recordset($1::text::jsonb) as item (
+      id uuid, name text, queue text, priority smallint, input jsonb, options jsonb, "dueMs" float8, "goodMs" float8,
+      runs int, "retryCount" int, "crashCount" int, status text, "claimId" uuid, "workerId" uuid,
+      "isCancelRequested" boolean, "heldMs" float8)
+  ), stored as (
+    insert into posthaste.submissions (task_id, name, queue, priority, input, options, sent_at, good_until)
+    select id, name, queue, priority, coalesce(input, 'null'), options, ${at('least("dueMs", 0)')}, ${at('"goodMs"')}
+      from item
+  ), history as (
+    insert into posthaste.attempts
+      (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
+    select id, n, gen_random_uuid(), gen_random_uuid(), ${at('"dueMs"')}, ${at('"dueMs"')}, ${at('"dueMs"')},
+           'FAILED', 'EARLIER', jsonb_build_object('code', 'EARLIER', 'message', 'attempt ' || n)
+      from item, generate_series(1, runs) as n
+  )`;
