@@ -60,8 +60,8 @@ function summary(rows: readonly Row[]): string[] {
   return names.map((name) => {
     const statuses = tally(rows.filter((row) => row.name === name).map(({ status }) => status));
     const counts = [...statuses]
-      .sort()
-      .map(([status, times]) => `${times} ${status.toLowerCase()}`);
+      .map(([status, times]) => `${times} ${status.toLowerCase()}`)
+      .sort();
     return `  ${name.padEnd(14)} ${counts.join(", ")}`;
   });
 }

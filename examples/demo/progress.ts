@@ -1,6 +1,6 @@
 /** The demo on the screen: bars that move on a terminal, a line now and then anywhere else. */
 import { styleText } from "node:util";
-import { TaskStatus } from "posthaste";
+import { TASK_TERMINAL_STATES, TaskStatus } from "posthaste";
 
 const colours: Readonly<
   Record<TaskStatus, "gray" | "cyan" | "green" | "red" | "yellow" | "magenta" | "blue">
@@ -21,7 +21,7 @@ const isLive =
 const WIDTH = 50;
 
 let drawn = 0;
-let lastPlain = "";
+let plainAt = 0;
 
 /** Draws the counts, over the last drawing where that is possible. */
 export function draw(counts: Counts, total: number): void {
@@ -30,8 +30,11 @@ export function draw(counts: Counts, total: number): void {
     const line = statuses
       .map((status) => `${status.toLowerCase()} ${counts[status] ?? 0}`)
       .join("  ");
-    if (line !== lastPlain) console.log(`  ${line}`);
-    lastPlain = line;
+    const isOver = statuses.every(
+      (status) => TASK_TERMINAL_STATES.includes(status) || !counts[status],
+    );
+    if (isOver || Date.now() - plainAt >= 1_000) console.log(`  ${line}`);
+    if (Date.now() - plainAt >= 1_000) plainAt = Date.now();
     return;
   }
   if (drawn > 0) process.stdout.write(`\u001b[${drawn}A`);
@@ -44,8 +47,9 @@ export function draw(counts: Counts, total: number): void {
   drawn = statuses.length;
 }
 
-/** A line between the drawings. */
+/** A line above the drawing, which is drawn anew beneath it. */
 export function tell(line: string): void {
+  if (drawn > 0) process.stdout.write(`\u001b[${drawn}A\u001b[J`);
   console.log(isLive ? styleText("bold", line) : line);
   drawn = 0;
 }

@@ -11,7 +11,7 @@ const logger = { debug() {}, info() {}, warn() {}, error() {} };
 /** What an author in plain JavaScript may pass. */
 function problemsOf(given: object): readonly { path: string; message: string }[] {
   try {
-    readAppConfig(given as AppConfig, {});
+    readAppConfig(given, {});
   } catch (error) {
     if (error instanceof PosthasteError && error.code === "CONFIG_INVALID") return error.problems;
     throw error;

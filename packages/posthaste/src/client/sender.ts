@@ -95,6 +95,7 @@ export class Sender {
       this.#guarded.idle(),
       this.#bulk.run(async () => undefined),
     ]);
+    await this.#waker.flush();
   }
 
   async #compose(

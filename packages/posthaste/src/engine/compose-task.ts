@@ -177,7 +177,7 @@ function readFlags(options: OptionReader): Readonly<Record<string, boolean>> | u
   const given = options.value("flags");
   if (given === undefined) return undefined;
   const entries: [string, unknown][] = Array.isArray(given)
-    ? given.map((name) => [String(name), true])
+    ? given.map((name) => (typeof name === "string" ? [name, true] : ["", undefined]))
     : isRecord(given)
       ? Object.entries(given)
       : [["", undefined]];

@@ -15,7 +15,8 @@ export type Landed = { readonly queue: string } & WakeHint;
 export class WorkerWaker {
   readonly #store: Store;
   readonly #log: Logger;
-  readonly #gathered = new Map<string, WakeHint[]>();
+  /** By session: a word that travels on another than its insert may arrive before it. */
+  readonly #gathered = new Map<Db, Landed[]>();
   #timer: NodeJS.Timeout | undefined;
   #quietSince = -Infinity;
 
@@ -26,32 +27,37 @@ export class WorkerWaker {
 
   /** To be called right after the statement that inserted them, on the same session: it is then sent after it. */
   announce(db: Db, landed: Iterable<Landed>): void {
-    for (const { queue, priority, due } of landed) {
-      const hints = this.#gathered.get(queue);
-      if (hints === undefined) this.#gathered.set(queue, [{ priority, due }]);
-      else hints.push({ priority, due });
-    }
+    const known = this.#gathered.get(db);
+    if (known === undefined) this.#gathered.set(db, [...landed]);
+    else for (const one of landed) known.push(one);
     if (this.#timer !== undefined) return;
     const wait = this.#quietSince + WINDOW_MS - performance.now();
-    if (wait <= 0) this.#send(db);
-    else this.#timer = setTimeout(() => this.#send(db), wait);
+    if (wait <= 0) void this.#send();
+    else this.#timer = setTimeout(() => void this.#send(), wait);
   }
 
-  #send(db: Db): void {
+  /** Sends what is gathered without waiting for the window: the sessions are about to be closed. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#send();
+  }
+
+  async #send(): Promise<void> {
     this.#timer = undefined;
     this.#quietSince = performance.now();
-    const wakes = new Map<string, string>();
-    for (const [queue, hints] of this.#gathered) {
-      wakes.set(queueChannel(this.#store.schema, queue), encodeWakeHints(hints));
-    }
+    const gathered = [...this.#gathered];
     this.#gathered.clear();
-    // A lost notification costs time, never a task: workers poll. So it must not fail the send it belongs to.
-    this.#store.notifyQueues(db, wakes).catch((error: unknown) => {
-      this.#log.debug(
-        { error: String(error) },
-        "workers were not notified; they will find the task by polling",
-      );
-    });
+    await Promise.all(
+      gathered.map(([db, landed]) =>
+        // A lost notification costs time, never a task: workers poll. So it must not fail the send it belongs to.
+        wakeQueues(db, this.#store, landed).catch((error: unknown) => {
+          this.#log.debug(
+            { error: String(error) },
+            "workers were not notified; they will find the task by polling",
+          );
+        }),
+      ),
+    );
   }
 }
 
@@ -59,7 +65,9 @@ export class WorkerWaker {
 export async function wakeQueues(db: Db, store: Store, landed: Iterable<Landed>): Promise<void> {
   const byQueue = new Map<string, WakeHint[]>();
   for (const { queue, priority, due } of landed) {
-    byQueue.set(queue, [...(byQueue.get(queue) ?? []), { priority, due }]);
+    const hints = byQueue.get(queue);
+    if (hints === undefined) byQueue.set(queue, [{ priority, due }]);
+    else hints.push({ priority, due });
   }
   const wakes = new Map<string, string>();
   for (const [queue, hints] of byQueue) {

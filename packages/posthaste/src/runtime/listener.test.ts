@@ -92,11 +92,11 @@ test("all subscribers share one session and hear their own channel only", async 
 
 test("who unsubscribed hears nothing more", async () => {
   const { sessions, listener, subscribe } = setUp();
-  const { heard, ready, unsubscribe } = subscribe("a");
-  await ready;
-  unsubscribe();
+  const gone = subscribe("a");
+  await gone.ready;
+  gone.unsubscribe();
   sessions[0]?.tell("a", "late");
-  expect(heard).toEqual(["up"]);
+  expect(gone.heard).toEqual(["up"]);
   await listener.close();
 });
 

@@ -1,4 +1,5 @@
 /** Transactions of our own, always READ COMMITTED: each statement in them sees what was committed before it. */
+import { PosthasteError } from "../domain/errors.ts";
 import type { Connection } from "./connection.ts";
 import { sql, statement, type Db } from "./sql.ts";
 
@@ -29,6 +30,14 @@ export interface CallersTransaction {
 
 /** A caller's transaction as our port. Never a named statement: the session is not ours to leave things behind in. */
 export function joinTransaction(tx: CallersTransaction): Db {
+  if (typeof tx !== "object" || tx === null || typeof tx.query !== "function") {
+    throw PosthasteError.of("VALIDATION_FAILED", "nothing was sent", [
+      {
+        path: "options.tx",
+        message: "expected a pg client inside a transaction, or anything with its query(text, values)",
+      },
+    ]);
+  }
   return {
     async query<Row extends object>({ text }: { text: string }, values: readonly unknown[] = []) {
       const { rows } = await tx.query(text, [...values]);

@@ -1,4 +1,5 @@
 /** What is kept of something that user code threw: bounded, and readable whatever it was. */
+import { types } from "node:util";
 import type { ErrorCause } from "../domain/result.ts";
 
 const LONGEST_MESSAGE = 16_384;
@@ -6,9 +7,21 @@ const LONGEST_STACK = 32_768;
 const DEEPEST_CAUSE = 5;
 
 export function describeError(thrown: unknown, depth = 0): ErrorCause {
-  if (!(thrown instanceof Error)) {
+  try {
+    if (isError(thrown)) return describeParts(thrown, depth);
     return { name: typeof thrown, message: clip(printed(thrown), LONGEST_MESSAGE) };
+  } catch {
+    // A getter that throws, a revoked proxy: the task that threw it must fail, not the worker.
+    return { name: typeof thrown, message: "what was thrown throws in turn when it is read" };
   }
+}
+
+/** Also those of another realm: a vm context, as sandboxes and some test runners use. */
+function isError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error || types.isNativeError(thrown);
+}
+
+function describeParts(thrown: Error, depth: number): ErrorCause {
   const { cause } = thrown;
   return {
     name: storable(String(thrown.name)),
@@ -22,12 +35,15 @@ export function describeError(thrown: unknown, depth = 0): ErrorCause {
 
 /** `throw "text"`, `throw 42`, `throw { … }`, `throw undefined`: people do. */
 function printed(thrown: unknown): string {
-  if (typeof thrown === "string") return thrown;
+  if (typeof thrown !== "object" || thrown === null) return String(thrown);
   try {
-    return typeof thrown === "object" && thrown !== null ? JSON.stringify(thrown) : String(thrown);
+    // Undefined, whatever its type says, where a toJSON leaves it out.
+    const text = JSON.stringify(thrown) as string | undefined;
+    if (text !== undefined) return text;
   } catch {
-    return Object.prototype.toString.call(thrown); // cyclic, or a toJSON that throws in turn
+    // Cyclic, or a toJSON that throws in turn.
   }
+  return Object.prototype.toString.call(thrown);
 }
 
 function clip(text: string, longest: number): string {

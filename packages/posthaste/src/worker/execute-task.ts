@@ -4,7 +4,7 @@ import { validate, validateStored } from "../define/schema.ts";
 import type { TaskContext } from "../define/task-context.ts";
 import type { Problem, ResultCode } from "../domain/errors.ts";
 import { encodeJson } from "../domain/json.ts";
-import { codeProblem } from "../domain/names.ts";
+import { article, codeProblem } from "../domain/names.ts";
 import { Failure, TaskError, type TaskFailure } from "../domain/result.ts";
 import { describeError } from "./describe-error.ts";
 
@@ -46,12 +46,14 @@ export async function executeTask({ task, name, input, context }: ExecuteTask): 
 }
 
 async function runBody(task: AnyTask, input: unknown, context: TaskContext): Promise<Execution> {
-  let returned: unknown;
   try {
-    returned = await task.run(input, context);
+    return await judgeReturned(task, await task.run(input, context));
   } catch (thrown) {
     return { ran: true, ok: false, error: thrownFailure(thrown) };
   }
+}
+
+async function judgeReturned(task: AnyTask, returned: unknown): Promise<Execution> {
   if (returned instanceof Failure)
     return { ran: true, ok: false, error: storableFailure(returned.error) };
 
@@ -74,7 +76,7 @@ async function runBody(task: AnyTask, input: unknown, context: TaskContext): Pro
 }
 
 export function thrownFailure(thrown: unknown): TaskFailure {
-  if (thrown instanceof TaskError) {
+  if (isTaskError(thrown)) {
     const { code, message, data } = thrown;
     return storableFailure({
       code,
@@ -85,8 +87,16 @@ export function thrownFailure(thrown: unknown): TaskFailure {
   }
   const cause = describeError(thrown);
   const message =
-    thrown instanceof Error ? cause.message : `a ${cause.name} was thrown: ${cause.message}`;
+    cause.stack === undefined ? `${article(thrown)} was thrown: ${cause.message}` : cause.message;
   return { code: "UNHANDLED_ERROR" satisfies ResultCode, message, cause };
+}
+
+function isTaskError(thrown: unknown): thrown is TaskError {
+  try {
+    return thrown instanceof TaskError;
+  } catch {
+    return false; // a revoked proxy
+  }
 }
 
 /** A failure is stored whatever its code and data: what cannot be is named in its place. */

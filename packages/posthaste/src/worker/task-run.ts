@@ -3,10 +3,12 @@ import type { AnyTask } from "../define/task.ts";
 import type { TaskContext } from "../define/task-context.ts";
 import { childLogger } from "../domain/child-logger.ts";
 import type { Logger } from "../domain/logger.ts";
+import { isRecord } from "../domain/option-reader.ts";
 import { parseRetryPolicy, type RetryPolicy } from "../domain/retry.ts";
 import { settle } from "../domain/task-lifecycle.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
+import { describeError } from "./describe-error.ts";
 import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
 import { runBlamed } from "./stray-errors.ts";
 
@@ -73,7 +75,7 @@ export class TaskRun {
       ? "after the task had ended; its result stands"
       : "the task will fail with it";
     this.#log.error(
-      { taskId: id, task: name, attempt: runNo, error: String(thrown) },
+      { taskId: id, task: name, attempt: runNo, error: describeError(thrown).message },
       `a promise or callback that the task did not wait for failed: ${late}`,
     );
     this.#stray ??= { thrown };
@@ -104,7 +106,9 @@ export class TaskRun {
   #retry(): RetryPolicy | null {
     const { options } = this.claimed;
     if (options === null) return this.#task?.retry ?? null;
-    return parseRetryPolicy((JSON.parse(options) as { retry?: unknown }).retry);
+    // A row that was sent by SQL may hold anything there.
+    const stored: unknown = JSON.parse(options);
+    return isRecord(stored) ? parseRetryPolicy(stored["retry"]) : null;
   }
 
   #controller(): AbortController {

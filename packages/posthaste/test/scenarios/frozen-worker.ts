@@ -2,8 +2,7 @@
  * A worker is frozen with SIGSTOP in the middle of a task. The task is requeued and completed by another worker. The
  * frozen one wakes up and finishes late: that must change nothing, and its log must say so.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -33,7 +32,7 @@ export async function frozenWorker(url: string): Promise<FrozenWorkerReport> {
   const env = { DATABASE_URL: url, SCENARIO_FOLDER: folder };
   const zombie = await startWorkerProcess({ app: workerApp, env });
   try {
-    const handle = await app.send(waitForGo, null);
+    const handle = await app.send(waitForGo);
     await waitUntil("the body to begin", () => existsSync(join(folder, "begun")));
     zombie.kill("SIGSTOP");
     await waitUntil("the process to stop", () => processState(zombie.pid) === "T");
@@ -56,7 +55,7 @@ export async function frozenWorker(url: string): Promise<FrozenWorkerReport> {
     // It goes on: it is a healthy worker with one result too many.
     owner.kill("SIGTERM");
     await owner.exited;
-    await (await app.send(waitForGo, null)).result({ timeoutMs: 20_000 });
+    await (await app.send(waitForGo)).result({ timeoutMs: 20_000 });
     return {
       resultBefore,
       resultAfter: await handle.result({ timeoutMs: 5_000 }),
@@ -83,11 +82,11 @@ function processState(pid: number): string | undefined {
 
 async function everyRow(client: pg.Client, id: string): Promise<string> {
   const tables = ["submissions", "ready_tasks", "active_tasks", "finished_tasks", "attempts"];
-  const rows = await Promise.all(
-    tables.map(
-      async (table) =>
-        (await client.query(`select * from posthaste.${table} where task_id = $1`, [id])).rows,
-    ),
-  );
+  const rows: unknown[] = [];
+  for (const table of tables) {
+    rows.push(
+      (await client.query(`select * from posthaste.${table} where task_id = $1`, [id])).rows,
+    );
+  }
   return JSON.stringify(rows);
 }

@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { queueChannel } from "../store/channels.ts";
+import type { Db } from "../store/sql.ts";
+import { createStore } from "../store/store.ts";
+import { WorkerWaker, wakeQueues } from "./wake-workers.ts";
+
+const store = createStore("posthaste");
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A session that remembers what it was told to notify, as [queue, payload]. */
+function recordingDb(): Db & { readonly sent: [string, string][] } {
+  const names = new Map(
+    ["a", "b"].map((queue) => [queueChannel("posthaste", queue), queue] as const),
+  );
+  const sent: [string, string][] = [];
+  return {
+    sent,
+    query: async (_statement, [channels, payloads] = []) => {
+      for (const [index, channel] of (channels as string[]).entries()) {
+        sent.push([names.get(channel) ?? channel, (payloads as string[])[index] ?? ""]);
+      }
+      return [];
+    },
+  };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test("the first word goes at once, one for each queue", () => {
+  const db = recordingDb();
+  new WorkerWaker(store, silent).announce(db, [
+    { queue: "a", priority: 100, due: 0 },
+    { queue: "b", priority: 1, due: 300 },
+    { queue: "a", priority: 100, due: 5 },
+  ]);
+  expect(db.sent).toEqual([
+    ["a", "100:0"],
+    ["b", "1:300"],
+  ]);
+});
+
+test("a storm of sends is a trickle of notifications, and the last word is always sent", async () => {
+  const db = recordingDb();
+  const waker = new WorkerWaker(store, silent);
+  for (let n = 0; n < 1_000; n++) waker.announce(db, [{ queue: "a", priority: 100, due: 1_000 }]);
+  waker.announce(db, [{ queue: "b", priority: 7, due: 0 }]);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(db.sent).toEqual([
+    ["a", "100:1000"],
+    ["a", "100:1000"],
+    ["b", "7:0"],
+  ]);
+});
+
+test("each word travels behind its own insert: on the session that made it", async () => {
+  const sends = recordingDb();
+  const bulk = recordingDb();
+  const waker = new WorkerWaker(store, silent);
+  waker.announce(bulk, [{ queue: "a", priority: 1, due: 0 }]);
+  waker.announce(bulk, [{ queue: "a", priority: 2, due: 0 }]);
+  waker.announce(sends, [{ queue: "a", priority: 3, due: 0 }]);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(bulk.sent).toEqual([
+    ["a", "1:0"],
+    ["a", "2:0"],
+  ]);
+  expect(sends.sent).toEqual([["a", "3:0"]]);
+});
+
+test("a notification that fails is a line in the log, and the next one goes", async () => {
+  const lines: string[] = [];
+  const waker = new WorkerWaker(store, {
+    ...silent,
+    debug: (_fields: object | string, message?: string) => lines.push(message ?? ""),
+  });
+  const broken: Db = { query: () => Promise.reject(new Error("queue is full")) };
+  waker.announce(broken, [{ queue: "a", priority: 1, due: 0 }]);
+  await vi.advanceTimersByTimeAsync(10);
+  const db = recordingDb();
+  waker.announce(db, [{ queue: "a", priority: 2, due: 0 }]);
+  expect(lines).toEqual(["workers were not notified; they will find the task by polling"]);
+  expect(db.sent).toEqual([["a", "2:0"]]);
+});
+
+test("what is gathered can be sent before its time", async () => {
+  const db = recordingDb();
+  const waker = new WorkerWaker(store, silent);
+  waker.announce(db, [{ queue: "a", priority: 1, due: 0 }]);
+  waker.announce(db, [{ queue: "a", priority: 2, due: 0 }]);
+  await waker.flush();
+  expect(db.sent.map(([, payload]) => payload)).toEqual(["1:0", "2:0"]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("inside a caller's transaction the word is given to it at once", async () => {
+  const db = recordingDb();
+  await wakeQueues(db, store, [
+    { queue: "a", priority: 1, due: 9 },
+    { queue: "a", priority: 1, due: "back" },
+  ]);
+  expect(db.sent).toEqual([["a", "1:back"]]);
+});

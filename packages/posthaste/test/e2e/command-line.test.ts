@@ -1,0 +1,148 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { afterAll, expect, test } from "vitest";
+import { useDatabase } from "../support/database.ts";
+
+const db = useDatabase({ isEmpty: true });
+const packageFolder = fileURLToPath(new URL("../../", import.meta.url));
+// Inside the package, so that the apps written here find "posthaste".
+const folder = mkdtempSync(join(packageFolder, "test/e2e/.apps-"));
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function posthaste(...args: string[]): Promise<Ran> {
+  const child = spawn(process.execPath, [join(packageFolder, "bin/posthaste.js"), ...args], {
+    env: { ...process.env, DATABASE_URL: db.url },
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, stdout, stderr };
+}
+
+function appFile(name: string, text: string): string {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+const goodApp = appFile(
+  "good.ts",
+  `import { defineTask, posthaste } from "posthaste";
+   enum Greeting { Hello = "hello" }
+   const greet = defineTask({ name: "greet", run: async () => Greeting.Hello as string });
+   export const app = posthaste({ tasks: [greet] });`,
+);
+
+test.each([[], ["worker"], ["migrate"], ["check"]])("help is there: %s", async (...command) => {
+  const { code, stdout } = await posthaste(...command, "--help");
+
+  expect(code).toBe(0);
+  expect(stdout).toContain("Usage: posthaste");
+});
+
+test("nothing is painted where no terminal shows it", async () => {
+  const { stdout, stderr } = await posthaste("check", goodApp);
+
+  expect(stdout + stderr).not.toContain("\u001b[");
+});
+
+test("check loads TypeScript, enums too, and names the tasks", async () => {
+  expect(await posthaste("check", goodApp)).toMatchObject({
+    code: 0,
+    stdout: "ok 1 task: greet\n",
+  });
+});
+
+test("check fails with 1 when the app has a contract and no handler for it", async () => {
+  const file = appFile(
+    "contract.ts",
+    `import { defineTask, posthaste } from "posthaste";
+     export const app = posthaste({ tasks: [defineTask({ name: "far-away" })] });`,
+  );
+
+  const { code, stderr } = await posthaste("check", file);
+
+  expect(code).toBe(1);
+  expect(stderr).toContain('"far-away" has no handler');
+});
+
+test.each([
+  ["a file that is not there", ["check", "nowhere.ts"], "there is no file nowhere.ts"],
+  ["an unknown command", ["wroker", goodApp], "Did you mean worker?"],
+  ["an unknown option", ["worker", goodApp, "--concurency", "3"], "Did you mean --concurrency?"],
+  [
+    "a number that is none",
+    ["worker", goodApp, "--concurrency", "many"],
+    "expected a whole number",
+  ],
+  ["a value out of range", ["worker", goodApp, "--concurrency", "0"], "from 1 to 10000, found 0"],
+])("exit code 2 for %s", async (_what, args, words) => {
+  const { code, stderr } = await posthaste(...args);
+
+  expect(stderr).toContain(words);
+  expect(code).toBe(2);
+});
+
+test("exit code 2 for a file that exports no app, and for an invalid config, with every problem", async () => {
+  const none = await posthaste("check", appFile("none.ts", "export const x = 1;"));
+  expect(none).toMatchObject({ code: 2 });
+  expect(none.stderr).toContain("exports no app");
+
+  const bad = await posthaste(
+    "check",
+    appFile(
+      "bad.ts",
+      `import { posthaste } from "posthaste";
+       export const app = posthaste({ shema: "x", claimLeaseMs: 1 } as object);`,
+    ),
+  );
+  expect(bad.code).toBe(2);
+  expect(bad.stderr).toContain('did you mean "schema"?');
+  expect(bad.stderr).toContain("claimLeaseMs");
+});
+
+test("migrate applies what is missing, once; --print prints it instead", async () => {
+  const printed = await posthaste("migrate", "--print", "--schema", "elsewhere");
+  expect(printed.code).toBe(0);
+  expect(printed.stdout).toContain('create table "elsewhere".submissions');
+
+  const first = await posthaste("migrate");
+  expect(first).toMatchObject({
+    code: 0,
+    stdout: "applied 0001_foundation, 0002_public_functions\n",
+  });
+  expect(await posthaste("migrate")).toMatchObject({
+    code: 0,
+    stdout: "the schema is up to date\n",
+  });
+  expect(await posthaste("check", goodApp, "--live")).toMatchObject({ code: 0 });
+
+  const client = new pg.Client(db.url);
+  await client.connect();
+  const { rows } = await client.query("select to_regclass('elsewhere.submissions') as there");
+  await client.end();
+  expect(rows).toEqual([{ there: null }]);
+});
+
+test("exit code 1 when the database refuses the password, which is not shown", async () => {
+  const url = new URL(db.url);
+  url.password = "canary-4711";
+
+  const { code, stdout, stderr } = await posthaste("migrate", "--database", url.href);
+
+  expect(code).toBe(1);
+  expect(stderr).toContain("the password was refused");
+  expect(stdout + stderr).not.toContain("canary-4711");
+});

@@ -1,0 +1,39 @@
+import type { Connection } from "../../src/store/connection.ts";
+import { notifyQueues } from "../../src/store/queries/notify-queues.ts";
+
+/** A session that listens on one channel and remembers what it hears. */
+export class Ear {
+  readonly heard: string[] = [];
+  readonly #connection: Connection;
+  readonly #channel: string;
+  #onHeard: (() => void) | undefined;
+
+  private constructor(connection: Connection, channel: string) {
+    this.#connection = connection;
+    this.#channel = channel;
+    connection.onNotification((from, payload) => {
+      if (from === channel) this.heard.push(payload);
+      this.#onHeard?.();
+    });
+  }
+
+  static async listen(connection: Connection, channel: string): Promise<Ear> {
+    const ear = new Ear(connection, channel);
+    await connection.listen(channel);
+    return ear;
+  }
+
+  /**
+   * All that was committed before this call. Notifications arrive in the order of their commits, so one of our own
+   * behind them says that nothing is still on its way.
+   */
+  async everything(): Promise<string[]> {
+    const end = `end ${performance.now()}`;
+    const arrived = new Promise<void>((resolve) => {
+      this.#onHeard = () => (this.heard.includes(end) ? resolve() : undefined);
+    });
+    await notifyQueues(this.#connection, new Map([[this.#channel, end]]));
+    await arrived;
+    return this.heard.splice(0).filter((payload) => payload !== end);
+  }
+}

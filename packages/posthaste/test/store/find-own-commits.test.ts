@@ -1,0 +1,85 @@
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.ts";
+import { addActive, addOneActive, type Claim } from "./task-rows.ts";
+
+const db = useDatabase();
+
+const broken = { code: "BROKEN", error: '{"code":"BROKEN","message":"it broke"}' };
+
+async function isOwn(claim: Claim): Promise<boolean> {
+  return (await db.store.findOwnCommits(await db.connect(), [claim])).has(claim.id);
+}
+
+test("an end that the claim wrote is its own", async () => {
+  const [completed, failed] = await addActive(db.sql, [{}, {}]);
+  if (completed === undefined || failed === undefined) throw new Error("two were asked for");
+  await db.store.settleTasks(await db.connect(), [
+    { ...completed, edge: "succeed", ran: true, result: "1" },
+    { ...failed, edge: "fail", ran: true, ...broken },
+  ]);
+
+  expect(await isOwn(completed)).toBe(true);
+  expect(await isOwn(failed)).toBe(true);
+  expect(await isOwn({ ...completed, claimId: randomUUID() })).toBe(false);
+});
+
+test("an end that was turned into a cancellation is its own", async () => {
+  const claim = await addOneActive(db.sql, { isCancelRequested: true });
+  await db.store.settleTasks(await db.connect(), [{ ...claim, edge: "succeed", ran: true }]);
+
+  expect(await isOwn(claim)).toBe(true);
+});
+
+test("a retry that the claim wrote is its own, also when the task has run again since", async () => {
+  const connection = await db.connect();
+  const claim = await addOneActive(db.sql, { queue: "retried" });
+  await db.store.settleTasks(connection, [{ ...claim, edge: "retry", ran: true, ...broken }]);
+  expect(await isOwn(claim)).toBe(true);
+
+  const { tasks } = await db.store.claimAndStart(connection, {
+    lanes: [{ queue: "retried", priority: 100, mark: -Infinity }],
+    limit: 1,
+    workerId: randomUUID(),
+    leaseMs: 1_000,
+  });
+  const [second] = tasks;
+  if (second === undefined) throw new Error("it was due");
+
+  expect(await isOwn(claim)).toBe(true);
+  expect(await isOwn(second)).toBe(false);
+});
+
+test.each([
+  ["failed", "select posthaste.fail($1, 'OPERATOR', 'enough')"],
+  ["requeued", "select posthaste.requeue($1)"],
+])("a task that somebody else %s is not the claim's own", async (_, text) => {
+  const claim = await addOneActive(db.sql);
+  await db.sql(text, [claim.id]);
+
+  expect(await isOwn(claim)).toBe(false);
+});
+
+test("a task that somebody cancelled before it began is not the claim's own", async () => {
+  const claim = await addOneActive(db.sql, { status: "CLAIMED" });
+  await db.sql("select posthaste.cancel($1)", [claim.id]);
+
+  expect(await isOwn(claim)).toBe(false);
+});
+
+test("of many claims, those with commits of their own are named", async () => {
+  const connection = await db.connect();
+  const claims = await addActive(
+    db.sql,
+    Array.from({ length: 20 }, () => ({})),
+  );
+  const settled = claims.filter((_, n) => n % 2 === 0);
+  await db.store.settleTasks(
+    connection,
+    settled.map((claim) => ({ ...claim, edge: "succeed", ran: true })),
+  );
+
+  const own = await db.store.findOwnCommits(connection, claims);
+
+  expect(own).toEqual(new Set(settled.map(({ id }) => id)));
+});

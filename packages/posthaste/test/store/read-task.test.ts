@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.ts";
+import { addOneActive, addOneReady } from "./task-rows.ts";
+
+const db = useDatabase();
+
+const broken = { code: "BROKEN", error: '{"code":"BROKEN","message":"it broke"}' };
+
+test("a pending task is read whole", async () => {
+  const id = await addOneReady(db.sql, {
+    name: "greet",
+    queue: "mail",
+    priority: 7,
+    goodMs: 60_000,
+    runs: 1,
+    retryCount: 1,
+  });
+
+  const row = await db.store.readTask.row(await db.connect("reads"), id);
+
+  expect(row).toMatchObject({
+    id,
+    name: "greet",
+    queue: "mail",
+    priority: 7,
+    status: "PENDING",
+    claimedAt: null,
+    startedAt: null,
+    completedAt: null,
+    failedAt: null,
+    cancelledAt: null,
+    runNo: 1,
+    retryCount: 1,
+    errorCode: null,
+    workerId: null,
+    workerName: null,
+  });
+  expect(row?.sentAt).toBeInstanceOf(Date);
+  expect(row?.goodUntil?.getTime()).toBeGreaterThan(Date.now());
+});
+
+test("a running task is read with its worker", async () => {
+  const workerId = randomUUID();
+  const connection = await db.connect("reads");
+  await db.store.registerWorker.register(connection, {
+    workerId,
+    name: "worker-1",
+    hostname: "a-host",
+    pid: 4711,
+    version: "1.2.3",
+    queues: ["default"],
+    taskNames: ["some-task"],
+    concurrency: 5,
+  });
+  const { id } = await addOneActive(db.sql, { workerId });
+
+  expect(await db.store.readTask.row(connection, id)).toMatchObject({
+    status: "RUNNING",
+    workerId,
+    workerName: "worker-1",
+    workerHostname: "a-host",
+    workerPid: 4711,
+  });
+});
+
+test("a task whose worker is not registered any more is read all the same", async () => {
+  const { id } = await addOneActive(db.sql);
+
+  const row = await db.store.readTask.row(await db.connect("reads"), id);
+
+  expect(row).toMatchObject({ id, workerName: null });
+  expect(row?.workerId).not.toBeNull();
+});
+
+test("an id that was never sent reads as nothing", async () => {
+  const connection = await db.connect("reads");
+
+  expect(await db.store.readTask.row(connection, randomUUID())).toBeUndefined();
+  expect(await db.store.readTask.attempts(connection, randomUUID())).toEqual([]);
+});
+
+test("attempts are the earlier ones, then the running one", async () => {
+  const { id } = await addOneActive(db.sql, { runs: 2 });
+
+  const attempts = await db.store.readTask.attempts(await db.connect("reads"), id);
+
+  expect(attempts).toMatchObject([
+    { attempt: 1, outcome: "FAILED", willRetry: true, errorCode: "EARLIER" },
+    { attempt: 2, outcome: "FAILED", willRetry: true, errorCode: "EARLIER" },
+    { attempt: 3, outcome: "RUNNING", willRetry: false, finishedAt: null, error: null },
+  ]);
+});
+
+test("the last attempt is how the task ended", async () => {
+  const claim = await addOneActive(db.sql, { runs: 1 });
+  await db.store.settleTasks(await db.connect(), [
+    { ...claim, edge: "fail", ran: true, ...broken },
+  ]);
+
+  const attempts = await db.store.readTask.attempts(await db.connect("reads"), claim.id);
+
+  expect(attempts).toHaveLength(2);
+  expect(attempts[1]).toMatchObject({
+    attempt: 2,
+    outcome: "FAILED",
+    willRetry: false,
+    errorCode: "BROKEN",
+  });
+  expect(JSON.parse(attempts[1]?.error ?? "")).toMatchObject({ message: "it broke" });
+  expect(attempts[1]?.finishedAt).toBeInstanceOf(Date);
+});
+
+test("a claim whose body did not begin is no attempt", async () => {
+  const claimed = await addOneActive(db.sql, { status: "CLAIMED" });
+  const failed = await addOneActive(db.sql);
+  await db.store.settleTasks(await db.connect(), [
+    { ...failed, edge: "fail", ran: false, ...broken },
+  ]);
+  const connection = await db.connect("reads");
+
+  expect(await db.store.readTask.attempts(connection, claimed.id)).toEqual([]);
+  expect(await db.store.readTask.attempts(connection, failed.id)).toEqual([]);
+});

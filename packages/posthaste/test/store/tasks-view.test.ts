@@ -1,0 +1,144 @@
+import { expect, test } from "vitest";
+import { TaskStatus } from "../../src/domain/task-lifecycle.ts";
+import { useDatabase } from "../support/database.ts";
+import { addOneActive, addOneReady, type TableRow } from "./task-rows.ts";
+
+const db = useDatabase();
+
+const broken = { code: "BROKEN", error: '{"code":"BROKEN","message":"it broke"}' };
+const noEnd = { completed_at: null, failed_at: null, cancelled_at: null, finished_at: null };
+
+async function view(id: string): Promise<TableRow> {
+  const rows = await db.sql<{ task: TableRow }>(
+    "select to_jsonb(t) as task from posthaste.tasks t where id = $1",
+    [id],
+  );
+  expect(rows).toHaveLength(1);
+  return rows[0]?.task ?? {};
+}
+
+test("a pending task shows when it is due, and nothing of a claim or an end", async () => {
+  const task = await view(await addOneReady(db.sql, { input: { a: 1 }, priority: 3 }));
+
+  expect(task).toMatchObject({
+    status: "PENDING",
+    input: { a: 1 },
+    priority: 3,
+    claimed_at: null,
+    started_at: null,
+    worker_id: null,
+    last_error: null,
+    ...noEnd,
+  });
+  expect(task["enqueued_at"]).not.toBeNull();
+});
+
+test("a task that waits for its retry shows when, and what went wrong last", async () => {
+  const claim = await addOneActive(db.sql, { runs: 1, retryCount: 1 });
+  await db.store.settleTasks(await db.connect(), [
+    { ...claim, edge: "retry", ran: true, delayMs: 60_000, ...broken },
+  ]);
+
+  const task = await view(claim.id);
+
+  expect(task).toMatchObject({
+    status: "PENDING",
+    run_no: 2,
+    retry_count: 2,
+    next_retry_at: task["enqueued_at"],
+    last_error: { code: "BROKEN" },
+    error: null,
+    ...noEnd,
+  });
+  expect(task["next_retry_at"]).not.toBeNull();
+});
+
+test("a claimed task shows its claim, and not that it started", async () => {
+  const { id, claimId } = await addOneActive(db.sql, { status: "CLAIMED" });
+
+  const task = await view(id);
+
+  expect(task).toMatchObject({ status: "CLAIMED", claim_id: claimId, started_at: null, ...noEnd });
+  for (const column of ["claimed_at", "claim_expires_at", "heartbeat_at", "worker_id"]) {
+    expect(task[column]).not.toBeNull();
+  }
+});
+
+test("a running task shows since when, its last error and a requested cancellation", async () => {
+  const { id } = await addOneActive(db.sql, { runs: 1, isCancelRequested: true });
+
+  const task = await view(id);
+
+  expect(task).toMatchObject({ status: "RUNNING", last_error: { code: "EARLIER" }, ...noEnd });
+  expect(task["started_at"]).not.toBeNull();
+  expect(task["cancel_requested_at"]).not.toBeNull();
+});
+
+test("a completed task shows completed_at, its result, and what went wrong before", async () => {
+  const claim = await addOneActive(db.sql, { runs: 1 });
+  await db.store.settleTasks(await db.connect(), [
+    { ...claim, edge: "succeed", ran: true, result: "[1]" },
+  ]);
+
+  const task = await view(claim.id);
+
+  expect(task).toMatchObject({
+    ...noEnd,
+    status: "COMPLETED",
+    completed_at: task["finished_at"],
+    finished_at: task["finished_at"],
+    result: [1],
+    error: null,
+    last_error: { code: "EARLIER" },
+  });
+  expect(task["finished_at"]).not.toBeNull();
+});
+
+test.each([
+  ["FAILED", "failed_at", { code: "BROKEN" }],
+  ["EXPIRED", "failed_at", { code: "TASK_EXPIRED" }],
+  ["CANCELLED", "cancelled_at", { code: "TASK_CANCELLED" }],
+] as const)("a task that ended %s shows %s and its error", async (status, column, error) => {
+  const id = await addOneReady(db.sql, status === "EXPIRED" ? { goodMs: -1 } : {});
+  if (status === "EXPIRED") await db.store.expireTasks(await db.connect("reads"), 10);
+  else if (status === "FAILED") await db.sql("select posthaste.fail($1, 'BROKEN')", [id]);
+  else await db.sql("select posthaste.cancel($1)", [id]);
+
+  const task = await view(id);
+
+  expect(task).toMatchObject({
+    ...noEnd,
+    status,
+    [column]: task["finished_at"],
+    finished_at: task["finished_at"],
+    error,
+    last_error: error,
+    error_code: error.code,
+    result: null,
+  });
+  expect(task["finished_at"]).not.toBeNull();
+});
+
+const stateTables = ["ready_tasks", "active_tasks", "finished_tasks"];
+const tableOf: Readonly<Record<TaskStatus, string>> = {
+  PENDING: "ready_tasks",
+  CLAIMED: "active_tasks",
+  RUNNING: "active_tasks",
+  COMPLETED: "finished_tasks",
+  FAILED: "finished_tasks",
+  CANCELLED: "finished_tasks",
+  EXPIRED: "finished_tasks",
+};
+
+test.each(Object.values(TaskStatus))(
+  "a filter on status %s reads only the table that holds such tasks",
+  async (status) => {
+    const rows = await db.sql<{ "QUERY PLAN": string }>(
+      `explain select id from posthaste.tasks where status = '${status}'`,
+    );
+
+    const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+    const read = stateTables.filter((table) => plan.includes(table));
+    expect(read).toEqual([tableOf[status]]);
+  },
+);
