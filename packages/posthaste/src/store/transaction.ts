@@ -34,7 +34,8 @@ export function joinTransaction(tx: CallersTransaction): Db {
     throw PosthasteError.of("VALIDATION_FAILED", "nothing was sent", [
       {
         path: "options.tx",
-        message: "expected a pg client inside a transaction, or anything with its query(text, values)",
+        message:
+          "expected a pg client inside a transaction, or anything with its query(text, values)",
       },
     ]);
   }

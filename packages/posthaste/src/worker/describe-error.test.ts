@@ -46,9 +46,7 @@ describe("what is no error is described by what it is", () => {
     ["an object without a prototype", Object.create(null), "object", "{}"],
     ["an object that JSON leaves out", { toJSON: () => undefined }, "object", "[object Object]"],
     ["an array", [1, 2], "object", "[1,2]"],
-  ])("%s", (_, thrown, name, message) =>
-    expect(describeError(thrown)).toEqual({ name, message }),
-  );
+  ])("%s", (_, thrown, name, message) => expect(describeError(thrown)).toEqual({ name, message }));
 
   test("a function", () => {
     expect(describeError(() => 1)).toEqual({ name: "function", message: "() => 1" });

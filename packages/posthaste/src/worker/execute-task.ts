@@ -4,8 +4,8 @@ import { validate, validateStored } from "../define/schema.ts";
 import type { TaskContext } from "../define/task-context.ts";
 import type { Problem, ResultCode } from "../domain/errors.ts";
 import { encodeJson } from "../domain/json.ts";
-import { article, codeProblem } from "../domain/names.ts";
-import { Failure, TaskError, type TaskFailure } from "../domain/result.ts";
+import { codeProblem } from "../domain/names.ts";
+import { Failure, TaskError, type ErrorCause, type TaskFailure } from "../domain/result.ts";
 import { describeError } from "./describe-error.ts";
 
 export type Execution =
@@ -86,9 +86,13 @@ export function thrownFailure(thrown: unknown): TaskFailure {
     });
   }
   const cause = describeError(thrown);
-  const message =
-    cause.stack === undefined ? `${article(thrown)} was thrown: ${cause.message}` : cause.message;
+  const message = cause.stack === undefined ? nonErrorMessage(thrown, cause) : cause.message;
   return { code: "UNHANDLED_ERROR" satisfies ResultCode, message, cause };
+}
+
+function nonErrorMessage(thrown: unknown, { name, message }: ErrorCause): string {
+  if (thrown === undefined || thrown === null) return `${String(thrown)} was thrown`;
+  return `${name === "object" ? "an" : "a"} ${name} was thrown: ${message}`;
 }
 
 function isTaskError(thrown: unknown): thrown is TaskError {

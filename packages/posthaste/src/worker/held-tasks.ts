@@ -34,9 +34,17 @@ export class HeldTasks {
     this.#ended.push({ ...settled, queue, priority });
   }
 
-  /** Ends to write next. They stay until `written`: a write whose fate is unknown is repeated. */
+  /**
+   * Ends to write next, each task once: a statement knows one claim of it. They stay until `written`: a write whose fate
+   * is unknown is repeated.
+   */
   nextEnds(): readonly EndedTask[] {
-    return this.#ended.slice(0, MOST_SETTLES);
+    const next = new Map<string, EndedTask>();
+    for (const ended of this.#ended) {
+      if (next.size >= MOST_SETTLES) break;
+      if (!next.has(ended.id)) next.set(ended.id, ended);
+    }
+    return [...next.values()];
   }
 
   written(settles: readonly SettledTask[]): void {

@@ -49,6 +49,7 @@ type Row = ClaimedTask & { readonly isExpired: boolean | null; readonly nextDueM
  *   for 500 rows). It is safe here and nowhere else, because ready rows are never updated.
  * - `enqueued_at <= now` and the mark are index conditions, so neither a million tasks due tomorrow nor the dead rows
  *   that somebody's old snapshot keeps are walked.
+ * - The LIMIT 1 of the look-up in submissions keeps the planner from turning it round into a scan of that table.
  * - No outer ORDER BY: a sort would lock limit × lanes rows. Lanes come in order, so the first `limit` are the right
  *   ones; they come back in ctid order and are sorted in TypeScript.
  */
@@ -101,7 +102,10 @@ export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
       select claimed.task_id as "id", claimed.claim_id as "claimId", claimed.name, claimed.queue, claimed.priority,
              (extract(epoch from claimed.enqueued_at) * 1000)::float8 as "enqueuedAt", claimed.run_no as "runNo",
              claimed.retry_count as "retryCount", submission.input, submission.options, false as "isExpired"
-        from claimed join ${schema}.submissions as submission using (task_id)
+        from claimed
+       cross join lateral (
+         select input, options from ${schema}.submissions where task_id = claimed.task_id limit 1
+       ) as submission
       union all
       select task_id, null, null, null, null, null, null, null, null, null, true from expired
     )

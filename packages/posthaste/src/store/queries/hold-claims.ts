@@ -14,11 +14,10 @@ export function holdClaims(schema: SqlText) {
     with mine as materialized (
       select task_id from ${schema}.active_tasks where worker_id = $1 order by task_id for update skip locked
     )
-    update ${schema}.active_tasks as active
+    update ${schema}.active_tasks
        set heartbeat_at = statement_timestamp(),
            claim_expires_at = statement_timestamp() + $2::float8 * interval '1 millisecond'
-      from mine
-     where active.task_id = mine.task_id`);
+     where task_id = any (array(select task_id from mine))`);
 
   const LIST = statement(sql`
     select task_id as "id", claim_id as "claimId" from ${schema}.active_tasks where worker_id = $1`);

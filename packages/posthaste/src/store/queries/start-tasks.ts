@@ -10,36 +10,36 @@ export interface StartReply {
 /**
  * CLAIMED to RUNNING for tasks that were fetched ahead, once a slot is free. Here the deadline is checked again: what
  * passed it in the buffer ends EXPIRED and no attempt is counted. Fenced by claim_id; served by active_tasks_id_idx;
- * locks in id order and waits, for the reason given in settle-tasks.ts.
+ * locks in id order and waits, and looks
+ * up row by row, for the reasons given in settle-tasks.ts.
  */
 export function startTasks(schema: SqlText) {
   const START = statement(sql`
     with mine as materialized (
-      select active.task_id, coalesce(active.good_until <= statement_timestamp(), false) as is_late
+      select held.*, coalesce(held.good_until <= statement_timestamp(), false) as is_late
         from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
-        join ${schema}.active_tasks as active on active.task_id = said.id and active.claim_id = said.claim
-       where active.status = 'CLAIMED'
-       order by active.task_id
-         for update of active
+       cross join lateral (
+         select * from ${schema}.active_tasks as active
+          where active.task_id = said.id and active.claim_id = said.claim and active.status = 'CLAIMED'
+            for update
+       ) as held
     ), late as (
-      delete from ${schema}.active_tasks as active using mine
-       where active.task_id = mine.task_id and mine.is_late
-      returning active.*
+      delete from ${schema}.active_tasks where task_id = any (array(select task_id from mine where is_late))
     ), expired as (
       insert into ${schema}.finished_tasks
         (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, finished_at, claim_id, worker_id,
          run_no, retry_count, crash_count, error_code, error)
       select task_id, name, queue, 'EXPIRED', enqueued_at, next_retry_at, claimed_at, statement_timestamp(), claim_id,
              worker_id, run_no, retry_count, crash_count, 'TASK_EXPIRED', ${EXPIRED_ERROR}
-        from late
+        from mine
+       where is_late
       returning task_id
     ), started as (
       update ${schema}.active_tasks as active
          set status = 'RUNNING', started_at = statement_timestamp(), run_no = active.run_no + 1,
              heartbeat_at = statement_timestamp(),
              claim_expires_at = statement_timestamp() + $3::float8 * interval '1 millisecond'
-        from mine
-       where active.task_id = mine.task_id and not mine.is_late
+       where task_id = any (array(select task_id from mine where not is_late))
       returning active.task_id, active.run_no
     )
     select task_id as "id", run_no as "runNo" from started
@@ -51,9 +51,10 @@ export function startTasks(schema: SqlText) {
     claims: readonly { readonly id: string; readonly claimId: string }[],
     leaseMs: number,
   ): Promise<StartReply> => {
+    const inOrder = [...claims].sort((a, b) => (a.id < b.id ? -1 : 1));
     const rows = await db.query<{ id: string; runNo: number | null }>(START, [
-      claims.map((claim) => claim.id),
-      claims.map((claim) => claim.claimId),
+      inOrder.map((claim) => claim.id),
+      inOrder.map((claim) => claim.claimId),
       leaseMs,
     ]);
     return {

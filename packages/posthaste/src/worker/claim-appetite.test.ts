@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ClaimAppetite } from "./claim-appetite.ts";
+
+beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(1));
+afterEach(() => void vi.restoreAllMocks());
+
+/** One that has looked around at time 0 and found nothing. */
+function settled() {
+  const appetite = new ClaimAppetite(5_000);
+  appetite.surveyed(1, Infinity, 0);
+  appetite.fed({ isFull: false, nextDueMs: null, wakesBefore: 0 }, 0);
+  appetite.surveyed(1, Infinity, 0);
+  return appetite;
+}
+
+test("it begins hungry and looks around first", () => {
+  const appetite = new ClaimAppetite(5_000);
+  expect([appetite.isHungry(0), appetite.isSurveyDue(0), appetite.restMs(0)]).toEqual([
+    true,
+    true,
+    0,
+  ]);
+});
+
+test("with nothing in sight it rests until the poll", () => {
+  const appetite = settled();
+  expect(appetite.isHungry(4_999)).toBe(false);
+  expect(appetite.restMs(0)).toBe(5_000);
+  expect(appetite.isSurveyDue(4_999)).toBe(false);
+  expect(appetite.isSurveyDue(5_000)).toBe(true);
+});
+
+describe("a word that something landed", () => {
+  test.each([0, -5, "back"] as const)("due %s makes it hungry now", (due) => {
+    const appetite = settled();
+    appetite.wake(due, 100);
+    expect(appetite.isHungry(100)).toBe(true);
+  });
+
+  test("due later is remembered to the millisecond, and the earliest counts", () => {
+    const appetite = settled();
+    appetite.wake(300, 100);
+    appetite.wake(900, 100);
+    expect(appetite.restMs(100)).toBe(300);
+    expect([appetite.isHungry(399), appetite.isHungry(400)]).toEqual([false, true]);
+  });
+
+  test("that comes while a claim is under way is not forgotten when the claim comes back empty", () => {
+    const appetite = settled();
+    const wakesBefore = appetite.wakes;
+    appetite.wake(0, 100);
+    appetite.fed({ isFull: false, nextDueMs: null, wakesBefore }, 101);
+    expect(appetite.isHungry(101)).toBe(true);
+  });
+
+  test("of a task due later, while a claim is under way, keeps its time", () => {
+    const appetite = settled();
+    const wakesBefore = appetite.wakes;
+    appetite.wake(300, 100);
+    appetite.fed({ isFull: false, nextDueMs: null, wakesBefore }, 101);
+    appetite.fed({ isFull: false, nextDueMs: 299, wakesBefore: appetite.wakes }, 102);
+    expect(appetite.isHungry(400)).toBe(false);
+    expect(appetite.isHungry(401)).toBe(true);
+  });
+});
+
+describe("a claim that came back", () => {
+  test("full: there may be more, now", () => {
+    const appetite = settled();
+    appetite.fed({ isFull: true, nextDueMs: null, wakesBefore: appetite.wakes }, 0);
+    expect(appetite.isHungry(0)).toBe(true);
+  });
+
+  test("short: the next due time is known, and one look around is owed", () => {
+    const appetite = settled();
+    appetite.fed({ isFull: false, nextDueMs: 40, wakesBefore: appetite.wakes }, 2_000);
+    expect(appetite.isHungry(2_000)).toBe(false);
+    expect(appetite.isHungry(2_040)).toBe(true);
+    expect(appetite.isSurveyDue(2_000)).toBe(true);
+  });
+});
+
+describe("looking around", () => {
+  test("comes at most once a second", () => {
+    const appetite = settled();
+    appetite.fed({ isFull: false, nextDueMs: null, wakesBefore: appetite.wakes }, 10);
+    expect(appetite.isSurveyDue(999)).toBe(false);
+    expect(appetite.restMs(10)).toBe(990);
+    expect(appetite.isSurveyDue(1_000)).toBe(true);
+  });
+
+  test("takes at most a fiftieth of the time when it is slow", () => {
+    const appetite = settled();
+    appetite.surveyed(100, Infinity, 0);
+    appetite.fed({ isFull: false, nextDueMs: null, wakesBefore: appetite.wakes }, 10);
+    expect([appetite.isSurveyDue(4_999), appetite.isSurveyDue(5_000)]).toEqual([false, true]);
+  });
+
+  test("comes at once when notifications may have been lost", () => {
+    const appetite = settled();
+    appetite.lookAround();
+    expect(appetite.isSurveyDue(1)).toBe(true);
+  });
+
+  test.each([
+    [0, 50, true],
+    [-20, 50, true],
+    [700, 749, false],
+    [700, 750, true],
+  ])("that found something due in %i ms: hungry at %i is %s", (firstDueMs, now, isHungry) => {
+    const appetite = settled();
+    appetite.surveyed(1, firstDueMs, 50);
+    expect(appetite.isHungry(now)).toBe(isHungry);
+  });
+});

@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { ClaimLanes } from "./claim-lanes.ts";
+
+const order = (lanes: ClaimLanes) =>
+  lanes.list().map(({ queue, priority }) => `${queue}:${priority}`);
+
+test("lanes come in the order of the queues, in each from the most urgent on", () => {
+  const lanes = new ClaimLanes(["urgent", "bulk"]);
+  lanes.hint("bulk", { priority: 1, due: 0 }, 0);
+  lanes.hint("urgent", { priority: 100, due: 0 }, 0);
+  lanes.hint("urgent", { priority: 7, due: 0 }, 0);
+  expect(order(lanes)).toEqual(["urgent:7", "urgent:100", "bulk:1"]);
+});
+
+test("a word about a queue that is not served is not heard", () => {
+  const lanes = new ClaimLanes(["a"]);
+  lanes.hint("b", { priority: 1, due: 0 }, 0);
+  expect(lanes.isEmpty).toBe(true);
+});
+
+test("a new lane begins at the beginning of time", () => {
+  const lanes = new ClaimLanes(["a"]);
+  lanes.hint("a", { priority: 1, due: 0 }, 0);
+  expect(lanes.list()).toEqual([{ queue: "a", priority: 1, mark: -Infinity }]);
+});
+
+test("what was claimed moves its own lane's mark, and half a second is left for late commits", () => {
+  const lanes = new ClaimLanes(["a"]);
+  lanes.advance(
+    [
+      { queue: "a", priority: 1, enqueuedAt: 9_000 },
+      { queue: "a", priority: 1, enqueuedAt: 7_000 },
+      { queue: "a", priority: 2, enqueuedAt: 3_000 },
+    ],
+    0,
+  );
+  expect(lanes.list().map(({ mark }) => mark)).toEqual([8_500, 2_500]);
+});
+
+test("what went back to its old place is looked for from the beginning", () => {
+  const lanes = new ClaimLanes(["a"]);
+  lanes.advance([{ queue: "a", priority: 1, enqueuedAt: 9_000 }], 0);
+  lanes.hint("a", { priority: 1, due: 300 }, 0);
+  expect(lanes.list()[0]?.mark).toBe(8_500);
+  lanes.hint("a", { priority: 1, due: "back" }, 0);
+  expect(lanes.list()[0]?.mark).toBe(-Infinity);
+});
+
+test("a survey lowers marks and never raises them", () => {
+  const lanes = new ClaimLanes(["a"]);
+  lanes.advance([{ queue: "a", priority: 1, enqueuedAt: 9_000 }], 0);
+  const found = { queue: "a", priority: 1, dueMs: 0 };
+  lanes.correct([{ ...found, firstEnqueuedAt: 20_000 }], 1);
+  expect(lanes.list()[0]?.mark).toBe(8_500);
+  lanes.correct([{ ...found, firstEnqueuedAt: 4_000 }], 2);
+  expect(lanes.list()[0]?.mark).toBe(3_500);
+});
+
+test("a lane in which nothing was seen for a minute is forgotten, and found again by a survey", () => {
+  const lanes = new ClaimLanes(["a"]);
+  lanes.hint("a", { priority: 1, due: 0 }, 0);
+  lanes.correct([], 59_999);
+  expect(lanes.isEmpty).toBe(false);
+  lanes.correct([], 60_000);
+  expect(lanes.isEmpty).toBe(true);
+  lanes.correct([{ queue: "a", priority: 1, firstEnqueuedAt: 5, dueMs: 0 }], 61_000);
+  expect(order(lanes)).toEqual(["a:1"]);
+});

@@ -1,0 +1,46 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import { inClaimOrder } from "./claim-order.ts";
+
+function claimed(queue: string, priority: number, enqueuedAt: number, id: string): ClaimedTask {
+  return {
+    id,
+    queue,
+    priority,
+    enqueuedAt,
+    claimId: id,
+    name: "n",
+    runNo: 1,
+    retryCount: 0,
+    input: "null",
+    options: null,
+  };
+}
+
+const request = {
+  lanes: ["urgent", "bulk"].map((queue) => ({ queue, priority: 1, mark: 0 })),
+  limit: 9,
+  workerId: "w",
+  leaseMs: 1,
+};
+
+test("queue, then priority, then time, then id, however they came back", () => {
+  const right = [
+    claimed("urgent", 1, 9, "a"),
+    claimed("urgent", 2, 5, "a"),
+    claimed("urgent", 2, 5, "b"),
+    claimed("urgent", 2, 6, "a"),
+    claimed("bulk", 1, 1, "a"),
+    claimed("bulk", 1, 1, "c"),
+  ];
+  fc.assert(
+    fc.property(fc.shuffledSubarray(right, { minLength: right.length }), (shuffled) => {
+      expect(inClaimOrder([...shuffled], request)).toEqual(right);
+    }),
+  );
+});
+
+test("nothing claimed is nothing to sort", () => {
+  expect(inClaimOrder([], undefined)).toEqual([]);
+});

@@ -1,0 +1,224 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { defineTask } from "../define/define-task.ts";
+import type { AnyTask } from "../define/task.ts";
+import type { TaskContext } from "../define/task-context.ts";
+import { fail, TaskError } from "../domain/result.ts";
+import { executeTask } from "./execute-task.ts";
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const context: TaskContext = {
+  taskId: "t",
+  name: "n",
+  queue: "default",
+  attempt: 1,
+  workerId: "w",
+  claimId: "c",
+  signal: new AbortController().signal,
+  log: silent,
+};
+
+const execute = (task: AnyTask | undefined, input: string) =>
+  executeTask({ task, name: "n", input, context });
+
+/** A handler that the compiler would not let through: what plain JavaScript may do. */
+function returning(run: (input: unknown) => unknown): AnyTask {
+  return { ...defineTask({ name: "n", run: () => null }), run };
+}
+
+test("the value is its JSON text", async () => {
+  const task = defineTask({ name: "n", run: ({ a }: { a: number }) => ({ twice: a * 2 }) });
+  expect(await execute(task, '{"a":4}')).toMatchObject({
+    ran: true,
+    ok: true,
+    value: '{"twice":8}',
+  });
+});
+
+test("nothing returned is null", async () => {
+  expect(
+    await execute(
+      returning(() => undefined),
+      "null",
+    ),
+  ).toMatchObject({ ok: true, value: "null" });
+});
+
+describe("before the body", () => {
+  test("an unknown task is WORKER_RESOLUTION_ERROR and does not count as a run", async () => {
+    expect(await execute(undefined, "null")).toEqual({
+      ran: false,
+      ok: false,
+      error: { code: "WORKER_RESOLUTION_ERROR", message: 'this worker knows no task named "n"' },
+    });
+  });
+
+  test("an input that is no JSON is WORKER_SERIALIZATION_ERROR and does not count as a run", async () => {
+    const { ran, ...ended } = await execute(
+      returning(() => 1),
+      "{",
+    );
+    expect(ran).toBe(false);
+    expect(ended).toMatchObject({ error: { code: "WORKER_SERIALIZATION_ERROR" } });
+  });
+
+  test("a stored input that the schema refuses is ARGUMENT_TYPE_MISMATCH, with its path", async () => {
+    const task = defineTask({
+      name: "n",
+      input: z.object({ items: z.array(z.object({ price: z.number() })) }),
+      run: () => 1,
+    });
+    const { ran, ...ended } = await execute(task, '{"items":[{"price":"5"}]}');
+    expect(ran).toBe(false);
+    expect(ended).toMatchObject({
+      error: {
+        code: "ARGUMENT_TYPE_MISMATCH",
+        message: expect.stringContaining("items[0].price: "),
+      },
+    });
+  });
+
+  test("an input that was left out reaches a schema that allows it", async () => {
+    const task = defineTask({
+      name: "n",
+      input: z.string().optional(),
+      run: (to) => to ?? "nobody",
+    });
+    expect(await execute(task, "null")).toMatchObject({ ok: true, value: '"nobody"' });
+  });
+
+  test("the body gets what the schema makes of the input", async () => {
+    const task = defineTask({ name: "n", input: z.string().transform(Number), run: (n) => n + 1 });
+    expect(await execute(task, '"41"')).toMatchObject({ ok: true, value: "42" });
+  });
+});
+
+describe("what a body says is its failure", () => {
+  test.each<[string, () => unknown]>([
+    ["returned", () => fail("GONE", "no such user", { id: 7 })],
+    ["resolved", async () => fail("GONE", "no such user", { id: 7 })],
+    [
+      "thrown",
+      () => {
+        throw new TaskError("GONE", "no such user", { id: 7 });
+      },
+    ],
+    ["rejected", () => Promise.reject(new TaskError("GONE", "no such user", { id: 7 }))],
+  ])("%s", async (_, run) => {
+    expect(await execute(returning(run), "null")).toMatchObject({
+      ran: true,
+      ok: false,
+      error: { code: "GONE", message: "no such user", data: { id: 7 } },
+    });
+  });
+
+  test.each(["gone", "", "TypeError", 5, undefined, null])(
+    "a code that is none (%j) is UNHANDLED_ERROR and says why",
+    async (code) => {
+      const ended = await execute(
+        returning(() => fail(code as string)),
+        "null",
+      );
+      expect(ended).toMatchObject({
+        ok: false,
+        error: {
+          code: "UNHANDLED_ERROR",
+          message: expect.stringContaining("fail() was called with a code that is none"),
+        },
+      });
+    },
+  );
+
+  test.each<[string, unknown]>([
+    ["a bigint", { n: 1n }],
+    ["a Date", new Date()],
+    ["\\u0000", "a\u0000b"],
+    ["NaN", [Number.NaN]],
+  ])(
+    "data that cannot be stored (%s) is named in its place, and the code is kept",
+    async (_, data) => {
+      const ended = await execute(
+        returning(() => fail("GONE", "m", data as null)),
+        "null",
+      );
+      expect(ended).toMatchObject({
+        error: {
+          code: "GONE",
+          message: "m",
+          data: { notStorable: expect.stringContaining("cannot be stored as JSON") },
+        },
+      });
+    },
+  );
+
+  test("a message that cannot be stored is repaired", async () => {
+    const ended = await execute(
+      returning(() => fail("GONE", "a\u0000b")),
+      "null",
+    );
+    expect(ended).toMatchObject({ error: { code: "GONE", message: "a\uFFFDb" } });
+  });
+});
+
+describe("what a body throws is UNHANDLED_ERROR", () => {
+  test.each<[string, unknown, string]>([
+    ["an error", new RangeError("too far"), "too far"],
+    ["a string", "no luck", "a string was thrown: no luck"],
+    ["undefined", undefined, "undefined was thrown"],
+    ["null", null, "null was thrown"],
+    ["a number", 42, "a number was thrown: 42"],
+    ["an object", { a: 1 }, 'an object was thrown: {"a":1}'],
+  ])("%s", async (_, thrown, message) => {
+    const run = () => {
+      // oxlint-disable-next-line typescript/only-throw-error -- the case under test
+      throw thrown;
+    };
+    expect(await execute(returning(run), "null")).toMatchObject({
+      ran: true,
+      error: { code: "UNHANDLED_ERROR", message },
+    });
+  });
+
+  test("also what cannot even be looked at", async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    for (const run of [() => Promise.reject(proxy), () => proxy]) {
+      expect(await execute(returning(run), "null")).toMatchObject({
+        ran: true,
+        error: { code: "UNHANDLED_ERROR" },
+      });
+    }
+  });
+});
+
+describe("what a body returns and cannot be stored", () => {
+  const cyclic: unknown[] = [];
+  cyclic.push(cyclic);
+
+  test.each<[string, unknown, string]>([
+    ["a bigint", { total: 5n }, "total: "],
+    ["a cycle", cyclic, "[0]: "],
+    ["a function", { onDone: () => 1 }, "onDone: "],
+    ["NaN", [1, Number.NaN], "[1]: "],
+    ["a lone surrogate", { name: "\ud800" }, "name: "],
+  ])("%s is WORKER_SERIALIZATION_ERROR, with its path", async (_, value, path) => {
+    expect(
+      await execute(
+        returning(() => value),
+        "null",
+      ),
+    ).toMatchObject({
+      ran: true,
+      error: { code: "WORKER_SERIALIZATION_ERROR", message: expect.stringContaining(path) },
+    });
+  });
+
+  test("a value that the output schema refuses is RETURN_TYPE_MISMATCH, with its path", async () => {
+    const output = z.object({ total: z.number() });
+    const task = { ...returning(() => ({ total: "5" })), output };
+    expect(await execute(task, "null")).toMatchObject({
+      ran: true,
+      error: { code: "RETURN_TYPE_MISMATCH", message: expect.stringContaining("total: ") },
+    });
+  });
+});

@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import { HeldTasks } from "./held-tasks.ts";
+import { TaskRun } from "./task-run.ts";
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+function claimed(id: string): ClaimedTask {
+  return {
+    id,
+    claimId: `claim of ${id}`,
+    name: "n",
+    queue: "q",
+    priority: 7,
+    enqueuedAt: 0,
+    runNo: 1,
+    retryCount: 0,
+    input: "null",
+    options: null,
+  };
+}
+
+const succeeded = (id: string) => ({
+  id,
+  claimId: `claim of ${id}`,
+  edge: "succeed" as const,
+  ran: true,
+});
+
+test("an end stays until it is written, so that a write whose fate is unknown is repeated", () => {
+  const held = new HeldTasks();
+  held.end(succeeded("a"), claimed("a"));
+  held.end(succeeded("b"), claimed("b"));
+  const ends = held.nextEnds();
+  expect(ends).toEqual([
+    { ...succeeded("a"), queue: "q", priority: 7 },
+    { ...succeeded("b"), queue: "q", priority: 7 },
+  ]);
+  expect(held.nextEnds()).toEqual(ends);
+  held.written([succeeded("a")]);
+  expect(held.nextEnds().map(({ id }) => id)).toEqual(["b"]);
+  held.written([succeeded("b")]);
+  expect(held.isEmpty).toBe(true);
+});
+
+test("ends are written a thousand at a time", () => {
+  const held = new HeldTasks();
+  for (let n = 0; n < 1_500; n++) held.end(succeeded(String(n)), claimed(String(n)));
+  const first = held.nextEnds();
+  expect(first).toHaveLength(1_000);
+  held.written(first);
+  expect(held.nextEnds()).toHaveLength(500);
+});
+
+test("what was fetched ahead starts in order, as many as there are slots", () => {
+  const held = new HeldTasks();
+  held.fetchedAhead(["a", "b", "c"].map(claimed));
+  expect(held.nextAhead(0)).toEqual([]);
+  expect(held.nextAhead(-2)).toEqual([]);
+  const next = held.nextAhead(2);
+  expect(next.map(({ id }) => id)).toEqual(["a", "b"]);
+  held.takeAhead(next);
+  expect([held.aheadCount, held.nextAhead(9)[0]?.id]).toEqual([1, "c"]);
+});
+
+test("giving back what was fetched ahead turns each into a release that never ran", () => {
+  const held = new HeldTasks();
+  held.fetchedAhead([claimed("a")]);
+  held.releaseAhead();
+  expect(held.aheadCount).toBe(0);
+  expect(held.nextEnds()).toEqual([
+    { id: "a", claimId: "claim of a", edge: "release", ran: false, queue: "q", priority: 7 },
+  ]);
+});
+
+test("giving up what runs turns each into a requeue and lets it go", () => {
+  const held = new HeldTasks();
+  const run = new TaskRun(claimed("a"), undefined, "w", silent);
+  held.running.set(run.claimed.claimId, run);
+  expect(held.requeueRunning()).toEqual([run]);
+  expect(held.running.size).toBe(0);
+  expect(held.nextEnds()).toMatchObject([{ id: "a", edge: "requeue", ran: true }]);
+});
+
+test("every claim counts as held: running, fetched ahead, or ended and not yet written", () => {
+  const held = new HeldTasks();
+  const run = new TaskRun(claimed("r"), undefined, "w", silent);
+  held.running.set(run.claimed.claimId, run);
+  held.fetchedAhead([claimed("f")]);
+  held.end(succeeded("e"), claimed("e"));
+  expect([...held.claimIds()].sort()).toEqual(["claim of e", "claim of f", "claim of r"]);
+});

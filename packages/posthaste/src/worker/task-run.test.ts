@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import { defineTask } from "../define/define-task.ts";
+import { fixed, type RetryPolicyFor } from "../define/retry-policies.ts";
+import type { AnyTask } from "../define/task.ts";
+import type { Logger, LogLine } from "../domain/logger.ts";
+import { fail } from "../domain/result.ts";
+import { TaskAborted, TaskRun } from "./task-run.ts";
+
+const line: LogLine = () => undefined;
+const silent: Logger = { debug: line, info: line, warn: line, error: line };
+
+const claimed = {
+  id: "t",
+  claimId: "c",
+  name: "n",
+  queue: "q",
+  priority: 7,
+  enqueuedAt: 0,
+  runNo: 3,
+  retryCount: 1,
+  input: "null",
+  options: null,
+};
+
+function start(task: AnyTask, over: Partial<typeof claimed | { options: string }> = {}) {
+  return new TaskRun({ ...claimed, ...over }, task, "w", silent);
+}
+
+const failing = (retry?: RetryPolicyFor<never>) =>
+  defineTask({ name: "n", errors: ["BUSY"], ...(retry && { retry }), run: () => fail("BUSY") });
+const twice = fixed({ intervalsMs: [10, 20], retryFor: "any", jitter: false });
+
+test("a value is settled under the claim it was made under", async () => {
+  const task = defineTask({ name: "n", run: (_: null, ctx) => ctx.attempt });
+  expect(await start(task).run()).toEqual({
+    id: "t",
+    claimId: "c",
+    edge: "succeed",
+    ran: true,
+    result: "3",
+  });
+});
+
+describe("the retry policy", () => {
+  const stored = (retry: unknown) => ({ options: JSON.stringify({ retry }) });
+
+  test("that was sent decides", async () => {
+    expect(await start(failing(), stored(twice)).run()).toMatchObject({
+      edge: "retry",
+      delayMs: 20,
+    });
+    expect(await start(failing(twice), stored(undefined)).run()).toMatchObject({ edge: "fail" });
+  });
+
+  test("of the worker's definition decides where none was sent", async () => {
+    expect(await start(failing(twice)).run()).toMatchObject({ edge: "retry", delayMs: 20 });
+  });
+
+  test.each(["null", "5", '"x"', "[]", '{"retry":5}', '{"retry":{"kind":"fixed"}}'])(
+    "that is none (%s, perhaps from SQL) is none, and the task fails with its own error",
+    async (options) => {
+      expect(await start(failing(twice), { options }).run()).toMatchObject({
+        edge: "fail",
+        code: "BUSY",
+      });
+    },
+  );
+});
+
+describe("the signal", () => {
+  const waiting = () => {
+    const seen: { signal?: AbortSignal } = {};
+    const task = defineTask({
+      name: "n",
+      run: async (_: null, { signal }) => {
+        seen.signal = signal;
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return "noticed";
+      },
+    });
+    return { task, seen };
+  };
+
+  test.each([
+    ["CLAIM_LOST", "lost its claim"],
+    ["SHUTDOWN", "shutting down"],
+  ] as const)("aborts with a reason that has a type: %s", async (reason, says) => {
+    const { task, seen } = waiting();
+    const run = start(task);
+    const ended = run.run();
+    run.abort(reason);
+    await ended;
+    const { reason: given } = seen.signal ?? {};
+    expect(given).toBeInstanceOf(TaskAborted);
+    expect(given).toMatchObject({ name: "TaskAborted", reason });
+    expect(String(given)).toContain(says);
+  });
+
+  test("that is first asked for after the abort has aborted", async () => {
+    const task = defineTask({ name: "n", run: (_: null, ctx) => ctx.signal.aborted });
+    const run = start(task);
+    run.abort("SHUTDOWN");
+    expect(await run.run()).toMatchObject({ result: "true" });
+  });
+});
+
+describe("something that the body let go of and that failed", () => {
+  test("while the body runs fails the task", async () => {
+    const run: TaskRun = start(
+      defineTask({
+        name: "n",
+        run: () => {
+          run.blame(new Error("detached"));
+          return 5;
+        },
+      }),
+    );
+    expect(await run.run()).toMatchObject({ edge: "fail", ran: true, code: "UNHANDLED_ERROR" });
+  });
+
+  test("after the body has ended is only logged", async () => {
+    const lines: string[] = [];
+    const error: LogLine = (_fields: object | string, message?: string) => {
+      lines.push(message ?? "");
+    };
+    const task = defineTask({ name: "n", run: () => 5 });
+    const run = new TaskRun(claimed, task, "w", { ...silent, error });
+    const settled = await run.run();
+    run.blame(Object.create(null));
+    expect(settled).toMatchObject({ edge: "succeed" });
+    expect(lines).toEqual([expect.stringContaining("its result stands")]);
+  });
+});
