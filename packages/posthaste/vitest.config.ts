@@ -5,7 +5,10 @@ export default defineConfig({
     projects: [
       {
         // No database, no processes: what `npm run check` runs.
-        test: { name: "fast", include: ["src/**/*.test.ts", "test/architecture.test.ts"] },
+        test: {
+          name: "fast",
+          include: ["src/**/*.test.ts", "test/architecture.test.ts", "../../scripts/*.test.ts"],
+        },
       },
       {
         test: {

@@ -1,11 +1,11 @@
 -- The life of a task, as tables. `@schema` stands for the schema's name.
 --
 -- A submission is a fact that never changes. The state of a task is the table that holds its moving row: ready_tasks
--- (PENDING), active_tasks (CLAIMED, RUNNING) or finished_tasks (the four terminal statuses). Every move is one
--- statement that deletes one row and inserts one row, so a task is in exactly one of the three.
+-- (PENDING), active_tasks (CLAIMED, RUNNING) or finished_tasks (the four terminal statuses). Every move from one to
+-- another is one statement that deletes one row and inserts one row, so a task is in exactly one of the three.
 --
--- No foreign keys and no triggers on these tables: each would cost a look-up per move. Every index serves a statement
--- that is named beside it.
+-- No foreign keys and no triggers on these tables: each would cost a look-up per move. Every index serves what is named
+-- beside it.
 
 create table @schema.submissions (
   task_id       uuid primary key,
@@ -165,9 +165,10 @@ create table @schema.workers (
   last_heartbeat_at timestamptz not null default clock_timestamp()
 );
 
--- Every task with its status and all its timestamps. Three inner joins with literal statuses (two of active_tasks, for
--- its two), so that a filter on status reads only the tables that can match. A task that moves while a statement reads
--- is seen once: one statement has one snapshot.
+-- Every task with its status and all its timestamps. One inner join for each status, with the status as a literal, so
+-- that a filter on status reads only the table that can match, whether the status is written out or a parameter. (With
+-- one join for all of finished_tasks, a filter on PENDING read that table too: constraint exclusion does not look inside
+-- the joins of a union.) A task that moves while a statement reads is seen once: one statement has one snapshot.
 create view @schema.tasks as
 select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, s.input, s.options, s.flags, s.key,
        s.sent_at, r.enqueued_at, null::timestamptz as claimed_at, null::timestamptz as started_at,
@@ -198,14 +199,42 @@ select s.task_id, s.name, s.queue, s.priority, 'RUNNING', s.input, s.options, s.
   from @schema.active_tasks a join @schema.submissions s using (task_id)
  where a.status = 'RUNNING'
 union all
-select s.task_id, s.name, s.queue, s.priority, f.status, s.input, s.options, s.flags, s.key,
-       s.sent_at, f.enqueued_at, f.claimed_at, f.started_at,
-       case f.status when 'COMPLETED' then f.finished_at end,
-       case when f.status in ('FAILED', 'EXPIRED') then f.finished_at end,
-       case f.status when 'CANCELLED' then f.finished_at end,
+select s.task_id, s.name, s.queue, s.priority, 'COMPLETED', s.input, s.options, s.flags, s.key,
+       s.sent_at, f.enqueued_at, f.claimed_at, f.started_at, f.finished_at, null, null,
        f.finished_at, f.next_retry_at, s.good_until, f.cancel_requested_at, f.run_no, f.retry_count, f.crash_count,
        f.worker_id, f.claim_id, null, null, f.result, f.error, f.error_code,
        coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
                            order by t.run_no desc limit 1)),
        s.workflow_id, s.node
-  from @schema.finished_tasks f join @schema.submissions s using (task_id);
+  from @schema.finished_tasks f join @schema.submissions s using (task_id)
+ where f.status = 'COMPLETED'
+union all
+select s.task_id, s.name, s.queue, s.priority, 'FAILED', s.input, s.options, s.flags, s.key,
+       s.sent_at, f.enqueued_at, f.claimed_at, f.started_at, null, f.finished_at, null,
+       f.finished_at, f.next_retry_at, s.good_until, f.cancel_requested_at, f.run_no, f.retry_count, f.crash_count,
+       f.worker_id, f.claim_id, null, null, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
+                           order by t.run_no desc limit 1)),
+       s.workflow_id, s.node
+  from @schema.finished_tasks f join @schema.submissions s using (task_id)
+ where f.status = 'FAILED'
+union all
+select s.task_id, s.name, s.queue, s.priority, 'CANCELLED', s.input, s.options, s.flags, s.key,
+       s.sent_at, f.enqueued_at, f.claimed_at, f.started_at, null, null, f.finished_at,
+       f.finished_at, f.next_retry_at, s.good_until, f.cancel_requested_at, f.run_no, f.retry_count, f.crash_count,
+       f.worker_id, f.claim_id, null, null, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
+                           order by t.run_no desc limit 1)),
+       s.workflow_id, s.node
+  from @schema.finished_tasks f join @schema.submissions s using (task_id)
+ where f.status = 'CANCELLED'
+union all
+select s.task_id, s.name, s.queue, s.priority, 'EXPIRED', s.input, s.options, s.flags, s.key,
+       s.sent_at, f.enqueued_at, f.claimed_at, f.started_at, null, f.finished_at, null,
+       f.finished_at, f.next_retry_at, s.good_until, f.cancel_requested_at, f.run_no, f.retry_count, f.crash_count,
+       f.worker_id, f.claim_id, null, null, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
+                           order by t.run_no desc limit 1)),
+       s.workflow_id, s.node
+  from @schema.finished_tasks f join @schema.submissions s using (task_id)
+ where f.status = 'EXPIRED';

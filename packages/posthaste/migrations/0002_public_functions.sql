@@ -20,6 +20,8 @@ return encode(
 -- Tells those who wait for these tasks that they have ended, each on its own channel, 200 ids a message (a message
 -- holds 8,000 bytes). To be called in a statement of its own after the commit that ended them: in the same one, a
 -- waiter that registers meanwhile and this look-up can miss each other.
+-- A row that somebody else is deleting is skipped: its waiter is being told, or is leaving. Who never waits cannot
+-- deadlock, and these rows are never updated, so a ctid stays what it was.
 create function @schema.notify_waiters(ids uuid[]) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
@@ -27,7 +29,10 @@ declare
 begin
   for told in
     with gone as (
-      delete from @schema.waiters where task_id = any (ids) returning channel, task_id
+      delete from @schema.waiters
+       where ctid = any (array(
+         select ctid from @schema.waiters where task_id = any (ids) for update skip locked))
+      returning channel, task_id
     ), numbered as (
       select channel, task_id, (row_number() over (partition by channel) - 1) / 200 as message from gone
     )
@@ -84,8 +89,8 @@ begin
 end
 $$;
 
--- 'cancelled': it was not running and never will. 'requested': it is running; its worker is told, and it ends
--- CANCELLED. 'finished': too late. Null: there is no such task.
+-- 'cancelled': it was not running and never will. 'requested': it is running; when its body
+-- has ended it ends CANCELLED. 'finished': too late. Null: there is no such task.
 -- Separate statements, repeated: a task that moves between two tables is missed by a statement that looks at both with
 -- one snapshot.
 create function @schema.cancel(id uuid) returns text

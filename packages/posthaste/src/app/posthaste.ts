@@ -175,9 +175,10 @@ async function closeAll({
   await location.release();
 }
 
-function requireUuid(id: string): string {
+function requireUuid(given: string): string {
+  const id = String(given).toLowerCase(); // as `send` takes it
   if (isUuid(id)) return id;
   throw PosthasteError.of("VALIDATION_FAILED", "there is no such task", [
-    { path: "id", message: `expected a UUID, found ${JSON.stringify(String(id).slice(0, 80))}` },
+    { path: "id", message: `expected a UUID, found ${JSON.stringify(String(given).slice(0, 80))}` },
   ]);
 }

@@ -56,8 +56,7 @@ test("with configured queues every task names one of them, and the nearest is su
   expect(problemsOf({ tasks: [mail, anywhere], queues: { mail: {}, bulk: {} } })).toEqual([
     {
       path: "tasks[0]",
-      message:
-        'task "mail" names the queue "mails", which is not configured; did you mean "mail"?',
+      message: 'task "mail" names the queue "mails", which is not configured; did you mean "mail"?',
     },
     {
       path: "tasks[1]",

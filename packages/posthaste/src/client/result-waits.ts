@@ -35,11 +35,12 @@ const LISTEN_PATIENCE_MS = 1_000;
 export class ResultWaits {
   readonly #options: ResultWaitsOptions;
   readonly #channel: string;
-  readonly #waiting = new Map<string, Set<(stored: StoredResult) => void>>();
+  readonly #waiting = new Map<string, Set<Waiter>>();
   readonly #registrations: NaturalBatcher<string, StoredResult>;
   readonly #reads: NaturalBatcher<string, StoredResult>;
   #ear: Subscription | undefined;
   #poll: Periodic | undefined;
+  #isClosed = false;
 
   constructor(options: ResultWaitsOptions) {
     this.#options = options;
@@ -52,36 +53,44 @@ export class ResultWaits {
   wait(id: string, { timeoutMs, signal }: WaitOptions = {}): Promise<StoredResult> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
+      if (this.#isClosed) throw closed();
       const leave = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);
-        this.#forget(id, onResult);
+        this.#forget(id, waiter);
       };
-      const onResult = (stored: StoredResult): void => {
-        leave();
-        resolve(stored);
+      const waiter: Waiter = {
+        resolve: (stored) => {
+          leave();
+          resolve(stored);
+        },
+        reject: (error) => {
+          leave();
+          reject(error);
+        },
       };
-      const onError = (error: unknown): void => {
-        leave();
-        reject(error);
-      };
-      const onAbort = (): void => onError(signal?.reason);
+      const onAbort = (): void => waiter.reject(signal?.reason);
       const timer =
         timeoutMs === undefined
           ? undefined
-          : setTimeout(() => onError(waitTimeout(id, timeoutMs)), timeoutMs);
+          : setTimeout(() => waiter.reject(waitTimeout(id, timeoutMs)), timeoutMs);
       signal?.addEventListener("abort", onAbort, { once: true });
-      this.#remember(id, onResult);
+      this.#remember(id, waiter);
       this.#listen()
         .then(() => this.#registrations.add(id))
-        .then((stored) => this.#settle(stored, onError), onError);
+        .then((stored) => this.#settle(stored, waiter.reject), waiter.reject);
     });
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
+    // Leaving removes from the maps, which they allow while they are walked.
+    for (const waiters of this.#waiting.values())
+      for (const { reject } of waiters) reject(closed());
     this.#ear?.unsubscribe();
     await this.#poll?.stop();
     if (this.#ear === undefined) return;
+    await this.#registrations.idle(); // or what is being registered now would stay behind
     const { store, reads } = this.#options.database;
     // Rows that stay behind are pruned by the next maintenance pass.
     await store.awaitResults.forget(reads, this.#channel).catch(() => undefined);
@@ -92,7 +101,7 @@ export class ResultWaits {
       onMissing?.(new PosthasteError("TASK_NOT_FOUND", `there is no task ${stored.id}`));
     else if (stored.status !== null) {
       // Resolving removes from the set, which a set allows while it is walked.
-      for (const resolve of this.#waiting.get(stored.id) ?? []) resolve(stored);
+      for (const { resolve } of this.#waiting.get(stored.id) ?? []) resolve(stored);
     }
   }
 
@@ -115,7 +124,8 @@ export class ResultWaits {
 
   #look(id: string): void {
     this.#reads.add(id).then(
-      (stored) => this.#settle(stored),
+      // Told too early, by a worker whose commit failed: that took the registration with it.
+      (stored) => (stored.status === null ? this.#lookAgain(id) : this.#settle(stored)),
       (error: unknown) =>
         this.#options.log.debug(
           { error: String(error) },
@@ -125,13 +135,16 @@ export class ResultWaits {
   }
 
   #lookForAll(): void {
-    for (const id of this.#waiting.keys()) {
-      this.#registrations.add(id).then(
-        (stored) => this.#settle(stored),
-        (error: unknown) =>
-          this.#options.log.debug({ error: String(error) }, "a poll for results failed"),
-      );
-    }
+    for (const id of this.#waiting.keys()) this.#lookAgain(id);
+  }
+
+  /** Registers anew and reads. */
+  #lookAgain(id: string): void {
+    this.#registrations.add(id).then(
+      (stored) => this.#settle(stored),
+      (error: unknown) =>
+        this.#options.log.debug({ error: String(error) }, "a poll for results failed"),
+    );
   }
 
   async #registerAndRead(ids: readonly string[]): Promise<{ answer: StoredResult }[]> {
@@ -139,13 +152,29 @@ export class ResultWaits {
       const { database } = this.#options;
       await database.ensureSchema();
       const connection = await database.reads.connection();
+      const { awaitResults } = database.store;
       // Pipelined: two statements, two commits, one round trip; the second sees what was committed before it began.
-      const [, rows] = await Promise.all([
-        database.store.awaitResults.register(connection, ids, this.#channel),
-        database.store.awaitResults.read(connection, ids),
+      const [, found] = await Promise.all([
+        awaitResults.register(connection, ids, this.#channel),
+        awaitResults.read(connection, ids),
       ]);
-      return inOrder(ids, rows);
+      // Nobody is told of an end that is past: what was registered for it would stay behind.
+      const past = found.filter(({ exists, status }) => !exists || status !== null);
+      if (past.length > 0) this.#unregister(past.map(({ id }) => id));
+      return inOrder(ids, found);
     });
+  }
+
+  #unregister(ids: readonly string[]): void {
+    const { database, log } = this.#options;
+    database.store.awaitResults
+      .unregister(database.reads, ids, this.#channel)
+      .catch((error: unknown) => {
+        log.debug(
+          { error: String(error) },
+          "registrations stayed behind; a maintenance pass prunes them",
+        );
+      });
   }
 
   async #read(ids: readonly string[]): Promise<{ answer: StoredResult }[]> {
@@ -153,17 +182,22 @@ export class ResultWaits {
     return inOrder(ids, await store.awaitResults.read(reads, ids));
   }
 
-  #remember(id: string, resolve: (stored: StoredResult) => void): void {
+  #remember(id: string, waiter: Waiter): void {
     const others = this.#waiting.get(id);
-    if (others === undefined) this.#waiting.set(id, new Set([resolve]));
-    else others.add(resolve);
+    if (others === undefined) this.#waiting.set(id, new Set([waiter]));
+    else others.add(waiter);
   }
 
-  #forget(id: string, resolve: (stored: StoredResult) => void): void {
+  #forget(id: string, waiter: Waiter): void {
     const others = this.#waiting.get(id);
-    others?.delete(resolve);
+    others?.delete(waiter);
     if (others?.size === 0) this.#waiting.delete(id);
   }
+}
+
+interface Waiter {
+  readonly resolve: (stored: StoredResult) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 function inOrder(
@@ -174,6 +208,10 @@ function inOrder(
   return ids.map((id) => ({
     answer: byId.get(id) ?? { id, exists: false, status: null, result: null, error: null },
   }));
+}
+
+function closed(): PosthasteError {
+  return new PosthasteError("CLOSED", "this app has been closed");
 }
 
 function waitTimeout(id: string, timeoutMs: number): PosthasteError {

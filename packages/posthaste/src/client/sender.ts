@@ -1,9 +1,10 @@
 /** Sending from a client's side: checks everything first, then joins the flush that fits. */
-import type { AnyContract } from "../define/task.ts";
+import { isContract, type AnyContract } from "../define/task.ts";
 import { validate } from "../define/schema.ts";
 import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
+import { article } from "../domain/names.ts";
 import {
   composeTask,
   inputProblems,
@@ -51,6 +52,7 @@ export class Sender {
 
   /** Returns the id of the task: its own, or of the one that has its key. */
   async send(task: AnyContract, input: unknown, options: SendOptions | undefined): Promise<string> {
+    requireContract(task);
     const outgoing = await this.#compose(task, input, options);
     if (options?.tx !== undefined) {
       const [id] = await sendInTransaction(this.#database, joinTransaction(options.tx), [outgoing]);
@@ -65,13 +67,23 @@ export class Sender {
     items: readonly { readonly input: unknown; readonly options: TaskOptions | undefined }[],
     tx: CallersTransaction | undefined,
   ): Promise<string[]> {
+    requireContract(task);
     const problems: Problem[] = [];
     const outgoing: OutgoingTask[] = [];
     for (const [index, { input, options }] of items.entries()) {
       try {
+        if (options !== undefined && Object.hasOwn(options, "tx")) {
+          problems.push({
+            path: `items[${index}].options.tx`,
+            message: "expected tx beside the items, because all of them are sent together",
+          });
+        }
         outgoing.push(await this.#compose(task, input, options));
       } catch (error) {
-        if (!(error instanceof PosthasteError) || error.code !== "VALIDATION_FAILED") throw error;
+        if (!(error instanceof PosthasteError)) throw error;
+        if (error.code !== "VALIDATION_FAILED") {
+          throw new PosthasteError(error.code, `items[${index}]: ${error.message}`);
+        }
         problems.push(
           ...error.problems.map(({ path, message }) => ({
             path: `items[${index}].${path}`,
@@ -115,15 +127,23 @@ export class Sender {
     return outgoing;
   }
 
-  #warnIfLarge({ name, row }: OutgoingTask): void {
+  #warnIfLarge({ name, inputBytes }: OutgoingTask): void {
     const { warnBytes } = this.#config.payload;
-    if (warnBytes === null || row.length <= warnBytes || this.#warned.has(name)) return;
+    if (warnBytes === null || inputBytes <= warnBytes || this.#warned.has(name)) return;
     this.#warned.add(name);
     this.#log.warn(
-      { task: name, characters: row.length, warnBytes },
+      { task: name, bytes: inputBytes, warnBytes },
       "a large input was sent; said once per task",
     );
   }
 }
 
 const MOST_PROBLEMS = 20;
+
+/** An import cycle leaves undefined behind, and a plain object would be sent under a name that no worker knows. */
+function requireContract(task: unknown): void {
+  if (isContract(task)) return;
+  throw PosthasteError.of("VALIDATION_FAILED", "nothing was sent", [
+    { path: "task", message: `expected what defineTask() returns, found ${article(task)}` },
+  ]);
+}

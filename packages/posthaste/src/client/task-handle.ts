@@ -4,7 +4,7 @@ import { PosthasteError, TaskFailedError } from "../domain/errors.ts";
 import { shown } from "../domain/option-reader.ts";
 import type { TaskFailure, TaskResult } from "../domain/result.ts";
 import { decodeResult } from "../domain/stored-result.ts";
-import type { TaskStatus } from "../domain/task-lifecycle.ts";
+import { TaskStatus } from "../domain/task-lifecycle.ts";
 import type { Database } from "../engine/database.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
 import type { ResultWaits, WaitOptions } from "./result-waits.ts";
@@ -83,9 +83,13 @@ export function taskHandle<T extends AnyContract>(
     },
     info: () => repeatSafely(() => readInfo(database, id)),
     async cancel() {
-      const answer = await repeatSafely(async () => {
+      const answer = await repeatSafely(async (attempt) => {
         await database.ensureSchema();
-        return database.store.cancelTask(database.reads, id);
+        const said = await database.store.cancelTask(database.reads, id);
+        if (said !== "finished" || attempt === 0) return said;
+        // The answer to an earlier try was lost; that try may be what finished it.
+        const row = await database.store.readTask.row(database.reads, id);
+        return row?.status === TaskStatus.CANCELLED ? "cancelled" : said;
       });
       if (answer === null) throw notFound(id);
       // Behind the commit: whoever registered while the task was being cancelled is told now.

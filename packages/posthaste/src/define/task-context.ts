@@ -10,7 +10,7 @@ export interface TaskContext {
   readonly workerId: string;
   /** Names this claim; a worker that lost the task holds an older one. */
   readonly claimId: string;
-  /** Aborts when the result of this attempt is no longer wanted. */
+  /** Aborts when this attempt has lost its claim, and when the worker's grace period for stopping is over. */
   readonly signal: AbortSignal;
   /** Every line carries the task and the attempt. */
   readonly log: Logger;

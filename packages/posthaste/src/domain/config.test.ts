@@ -142,17 +142,14 @@ describe("rules across fields", () => {
     expect(problemsOf({ claimLeaseMs: 3_999, recovery })).toEqual([
       {
         path: "claimLeaseMs",
-        message:
-          "expected at least twice recovery.claimerHeartbeatIntervalMs (4000), found 3999",
+        message: "expected at least twice recovery.claimerHeartbeatIntervalMs (4000), found 3999",
       },
     ]);
   });
 
   test("the longest pause is not shorter than the first", () => {
     const resilience = { dbRetryInitialMs: 2_000, dbRetryMaxMs: 1_999 };
-    expect(problemsOf({ resilience }).map(({ path }) => path)).toEqual([
-      "resilience.dbRetryMaxMs",
-    ]);
+    expect(problemsOf({ resilience }).map(({ path }) => path)).toEqual(["resilience.dbRetryMaxMs"]);
   });
 });
 

@@ -21,10 +21,13 @@ export type TaskResult<Value, Code extends string = string> =
   | { readonly ok: false; readonly error: TaskFailure<Code> };
 
 declare const failure: unique symbol;
+/** Registered, not local: a failure stays one when two copies of this package are loaded. */
+const failureBrand = Symbol.for("posthaste.failure");
 
 /** What `fail()` returns: an expected failure on its way out of a handler. */
 export class Failure<Code extends string = string> {
   declare readonly [failure]: Code;
+  readonly [failureBrand] = true;
   readonly error: TaskFailure<Code>;
 
   constructor(error: TaskFailure<Code>) {
@@ -55,5 +58,22 @@ export class TaskError<Code extends string = string> extends Error {
     super(message);
     this.code = code;
     if (data !== undefined) this.data = data;
+  }
+}
+
+/** Neither asks a value anything that a revoked proxy would answer with an exception of its own. */
+export function isFailure(value: unknown): value is Failure {
+  return asks(() => (value as { [failureBrand]?: unknown } | null)?.[failureBrand] === true);
+}
+
+export function isTaskError(thrown: unknown): thrown is TaskError {
+  return asks(() => thrown instanceof Error && thrown.name === "TaskError" && "code" in thrown);
+}
+
+function asks(question: () => boolean): boolean {
+  try {
+    return question();
+  } catch {
+    return false; // a revoked proxy, or a getter that throws: none of ours does
   }
 }

@@ -141,15 +141,13 @@ describe("policies as they were stored", () => {
     { kind: "exponential", retryFor: "any", baseMs: 1 },
     { kind: "exponential", retryFor: "any", maxRetries: 1 },
     { kind: "linear", retryFor: "any", baseMs: 1, maxRetries: 1 },
-  ])("%j, perhaps from SQL, is no policy", (stored) =>
-    expect(parseRetryPolicy(stored)).toBeNull(),
-  );
+  ])("%j, perhaps from SQL, is no policy", (stored) => expect(parseRetryPolicy(stored)).toBeNull());
 
   test("anything else from SQL is a policy or none, and never throws", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (stored) => {
         const policy = parseRetryPolicy(stored);
-        expect(policy === null || mayRetry(policy, 0, "BUSY") === (maxRetries(policy) > 0)).toBe(
+        expect(policy === null || mayRetry(policy, 0, "BUSY") === maxRetries(policy) > 0).toBe(
           true,
         );
       }),

@@ -2,7 +2,7 @@
  * The life of a task: the statuses there are, and the only ways to move between them.
  *
  * Pure: no clock, no randomness, no I/O. Every statement that moves a task names an edge of this table; the CHECK
- * constraints, the diagram in ARCHITECTURE.md and the guard that tests install are compared with it or made from it.
+ * constraints and the diagram in ARCHITECTURE.md are compared with it or made from it.
  */
 import type { RetryPolicy } from "./retry.ts";
 import { mayRetry, retryDelayMs } from "./retry.ts";
@@ -64,8 +64,7 @@ export type Settlement =
   | { readonly edge: "fail"; readonly error: TaskFailure };
 
 /**
- * What happens next, asked by the worker when a body returned and by recovery when a worker is gone. `random` is in
- * [0, 1) and only spreads the delay.
+ * What happens next to an attempt that has ended, however it ended. `random` is in [0, 1) and only spreads the delay.
  */
 export function settle(attempt: Attempt, result: TaskResult<unknown>, random: number): Settlement {
   if (result.ok) return { edge: "succeed", value: result.value };

@@ -21,6 +21,7 @@ function problemsOf(given: unknown, config = plain) {
 test("nothing given serves the default queue with one task for each core", () => {
   expect(planOf(undefined)).toEqual({
     queues: ["default"],
+    queueRanks: new Map([["default", 100]]),
     concurrency: 8,
     shutdownGraceMs: 30_000,
     name: undefined,

@@ -18,8 +18,9 @@ export interface WorkerOptions {
 }
 
 export interface WorkerPlan {
-  /** In the order in which they are emptied. */
   readonly queues: readonly string[];
+  /** 1–100 each: which queue is emptied first. Queues of one rank are emptied together, by task priority. */
+  readonly queueRanks: ReadonlyMap<string, number>;
   readonly concurrency: number;
   readonly shutdownGraceMs: number;
   readonly name: string | undefined;
@@ -38,6 +39,7 @@ export function readWorkerOptions(
   const priorities = readPriorities(options, queues, config);
   const plan: WorkerPlan = {
     queues: [...queues].sort((a, b) => (priorities.get(a) ?? 0) - (priorities.get(b) ?? 0)),
+    queueRanks: priorities,
     concurrency: options.integer("concurrency", { min: 1, max: 10_000 }, cores),
     shutdownGraceMs: options.integer("shutdownGraceMs", { min: 0, max: 86_400_000 }, 30_000),
     name: options.text("name"),

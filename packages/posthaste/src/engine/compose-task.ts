@@ -37,6 +37,8 @@ export interface OutgoingTask {
   readonly mayExist: boolean;
   /** The row as JSON text. */
   readonly row: string;
+  /** Of the input as JSON: exact from 16 KiB on, below that at most this. */
+  readonly inputBytes: number;
 }
 
 const knownOptions = [
@@ -79,6 +81,7 @@ export function composeTask(
     dueMs: chosen.delayMs ?? Math.max(0, (chosen.runAt?.getTime() ?? 0) - Date.now()),
     key: chosen.key,
     mayExist: chosen.key !== undefined || chosen.id !== undefined,
+    inputBytes: encoded.bytes,
     row:
       `{"id":"${id}","name":${nameText(task)},"queue":"${queue}","priority":${priority},` +
       `"input":${encoded.text}${chosen.text}${policyText(task, chosen.flags)}}`,

@@ -1,9 +1,11 @@
 /**
  * The database as the engine uses it: its statements, and a session for each kind of work, opened when first needed.
- * Sends, bulk sends and reads have a session each, so that none waits behind another's commit.
+ * Sends, keyed sends, bulk sends and reads have a session each, so that none waits behind another's commit.
  */
 import type { DatabaseConfig } from "../domain/config.ts";
+import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
+import { OneAtATime } from "../runtime/one-at-a-time.ts";
 import { Connection, type Profile } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import { migrate, verifySchema } from "../store/migrate.ts";
@@ -20,16 +22,21 @@ export interface DatabaseOptions {
 export class Database {
   readonly store: Store;
   readonly sends: Link;
+  /** Sends that may have to wait for somebody's uncommitted key. */
+  readonly keyedSends: Link;
   readonly bulkSends: Link;
   readonly reads: Link;
   readonly #options: DatabaseOptions;
+  readonly #migrations = new OneAtATime();
   #location: Promise<DatabaseConfig> | undefined;
   #schemaReady: Promise<void> | undefined;
+  #isClosed = false;
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
     this.store = createStore(options.schema);
     this.sends = new Link(() => this.open("sends", "sends"));
+    this.keyedSends = new Link(() => this.open("sends", "keyed sends"));
     this.bulkSends = new Link(() => this.open("sends", "bulk sends"));
     this.reads = new Link(() => this.open("reads", "reads"));
   }
@@ -44,6 +51,7 @@ export class Database {
   }
 
   async open(profile: Profile, purpose: string): Promise<Connection> {
+    if (this.#isClosed) throw new PosthasteError("CLOSED", "this app has been closed");
     const { url, preparedStatements } = await this.locate();
     return Connection.open({
       url,
@@ -74,9 +82,12 @@ export class Database {
   }
 
   /** Applies what is missing, whatever `autoMigrate` says. Returns the names of what was applied. */
-  async migrate(): Promise<string[]> {
-    const connection = await this.reads.connection();
-    const applied = await migrate(connection, this.#options.schema);
+  migrate(): Promise<string[]> {
+    return this.#migrations.run(() => this.#migrate());
+  }
+
+  async #migrate(): Promise<string[]> {
+    const applied = await this.#applyMissing();
     if (applied.length > 0) {
       this.#options.log.info({ schema: this.#options.schema, applied }, "schema migrated");
     }
@@ -84,7 +95,20 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.sends.close(), this.bulkSends.close(), this.reads.close()]);
+    this.#isClosed = true;
+    this.#schemaReady = undefined; // who asks from now on is told that the app is closed
+    await Promise.all(
+      [this.sends, this.keyedSends, this.bulkSends, this.reads].map((link) => link.close()),
+    );
+  }
+
+  async #applyMissing(): Promise<string[]> {
+    const connection = await this.open("migrations", "migrations");
+    try {
+      return await migrate(connection, this.#options.schema);
+    } finally {
+      await connection.close();
+    }
   }
 
   async #prepareSchema(): Promise<void> {

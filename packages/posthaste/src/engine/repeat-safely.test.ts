@@ -53,9 +53,9 @@ test("what is not worth another try is thrown as it is, at once", async () => {
 
 test("a server that is down for longer than a restart takes is DATABASE_UNAVAILABLE, within eleven seconds", async () => {
   const begun = Date.now();
-  const failed = repeatSafely(() => Promise.reject(pgError("ECONNREFUSED", "connect failed"))).catch(
-    (error: unknown) => ({ error, afterMs: Date.now() - begun }),
-  );
+  const failed = repeatSafely(() =>
+    Promise.reject(pgError("ECONNREFUSED", "connect failed")),
+  ).catch((error: unknown) => ({ error, afterMs: Date.now() - begun }));
   await vi.advanceTimersByTimeAsync(60_000);
   const { error, afterMs } = await failed;
   expect(error).toBeInstanceOf(PosthasteError);

@@ -13,7 +13,8 @@ const PATIENCE_MS = 8_000;
 const pauses = { initialMs: 100, maxMs: 2_000 };
 
 export function isRepeatable(error: unknown): boolean {
-  if (error instanceof PosthasteError) return error.code === "DATABASE_UNAVAILABLE" && error.retryable;
+  if (error instanceof PosthasteError)
+    return error.code === "DATABASE_UNAVAILABLE" && error.retryable;
   return isConnectionError(error) || isTransient(error) || isStalePlan(error);
 }
 

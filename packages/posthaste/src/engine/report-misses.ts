@@ -10,7 +10,8 @@ export async function findLostClaims(
   settles: readonly SettledTask[],
 ): Promise<SettledTask[]> {
   const own = await store.findOwnCommits(connection, settles);
-  return settles.filter(
-    ({ id, edge }) => !own.has(id) && (edge === "succeed" || edge === "fail" || edge === "retry"),
-  );
+  // A task given back, or retried before its body ran, leaves no row that names the claim: nothing was dropped either.
+  const leavesTrace = ({ edge, ran }: SettledTask): boolean =>
+    edge === "succeed" || edge === "fail" || (edge === "retry" && ran);
+  return settles.filter((settled) => !own.has(settled.id) && leavesTrace(settled));
 }

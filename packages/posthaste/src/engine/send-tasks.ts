@@ -1,4 +1,7 @@
-/** Sending: the four ways a task gets into the database. Each promise resolves only after its own commit. */
+/**
+ * Sending: the four ways a task gets into the database. Each promise resolves only after its own commit, or, inside a
+ * caller's transaction, when it is up to that to commit.
+ */
 import { PosthasteError } from "../domain/errors.ts";
 import type { Outcome } from "../runtime/natural-batcher.ts";
 import { isUniqueViolation } from "../store/pg-errors.ts";
@@ -14,49 +17,59 @@ import { wakeQueues, type Landed, type WorkerWaker } from "./wake-workers.ts";
 type SentId = string;
 
 /** One flush of concurrent sends: one statement, one commit. A row that PostgreSQL refuses fails alone. */
-export async function sendTogether(
+export function sendTogether(
   database: Database,
   waker: WorkerWaker,
   tasks: readonly OutgoingTask[],
 ): Promise<Outcome<SentId>[]> {
-  try {
-    await repeatSafely(async (attempt) => {
+  return refusingAlone(tasks, (some) =>
+    repeatSafely(async (attempt) => {
       await database.ensureSchema();
       const connection = await database.sends.connection();
       const stored =
         attempt === 0
-          ? insertFresh(database, connection, tasks)
-          : insertMissing(database, connection, tasks);
-      waker.announce(connection, tasks.map(landed));
+          ? insertFresh(database, connection, some)
+          : insertMissing(database, connection, some);
+      waker.announce(connection, some.map(landed));
       await stored;
-    });
-    return tasks.map(({ id }) => ({ answer: id }));
+      return some.map(({ id }) => ({ answer: id }));
+    }),
+  );
+}
+
+/** Sends that may stand already, by key or by an id of the caller's: one statement inserts what is missing, one reads the rest. */
+export function sendOnce(
+  database: Database,
+  waker: WorkerWaker,
+  tasks: readonly OutgoingTask[],
+): Promise<Outcome<SentId>[]> {
+  return refusingAlone(tasks, (some) =>
+    repeatSafely(async () => {
+      await database.ensureSchema();
+      const connection = await database.keyedSends.connection();
+      const outcomes = insertOrMatch(database, connection, inLockOrder(some));
+      waker.announce(connection, some.map(landed));
+      return outcomesOf(some, await outcomes);
+    }),
+  );
+}
+
+/** Sends all, or, where PostgreSQL refuses them, halves of them until those that it refuses stand alone. */
+async function refusingAlone(
+  tasks: readonly OutgoingTask[],
+  send: (some: readonly OutgoingTask[]) => Promise<Outcome<SentId>[]>,
+): Promise<Outcome<SentId>[]> {
+  try {
+    return await send(tasks);
   } catch (error) {
     if (isRepeatable(error) || error instanceof PosthasteError) throw error;
     if (tasks.length === 1) return [{ error: refused(error) }];
     const half = Math.ceil(tasks.length / 2);
     return [
-      ...(await sendTogether(database, waker, tasks.slice(0, half))),
-      ...(await sendTogether(database, waker, tasks.slice(half))),
+      ...(await refusingAlone(tasks.slice(0, half), send)),
+      ...(await refusingAlone(tasks.slice(half), send)),
     ];
   }
-}
-
-/** Sends that may stand already, by key or by an id of the caller's: one statement inserts what is missing, one reads the rest. */
-export async function sendOnce(
-  database: Database,
-  waker: WorkerWaker,
-  tasks: readonly OutgoingTask[],
-): Promise<Outcome<SentId>[]> {
-  const ordered = inLockOrder(tasks);
-  const outcomes = await repeatSafely(async () => {
-    await database.ensureSchema();
-    const connection = await database.sends.connection();
-    const answer = insertOrMatch(database, connection, ordered);
-    waker.announce(connection, tasks.map(landed));
-    return answer;
-  });
-  return tasks.map(({ id }) => outcomes.get(id) ?? { error: new Error("no answer for this task") });
 }
 
 /** Joins the caller's transaction: nothing is repeated, and nothing happens unless it commits. */
@@ -70,7 +83,7 @@ export async function sendInTransaction(
   let ids: SentId[];
   if (tasks.some(({ mayExist }) => mayExist)) {
     const outcomes = await insertOrMatch(database, db, ordered);
-    ids = tasks.map(({ id }) => answerOf(outcomes.get(id)));
+    ids = outcomesOf(tasks, outcomes).map(answerOf);
   } else {
     for (const chunk of chunks(ordered))
       await database.store.insertTasks.fresh(db, rowsText(chunk));
@@ -93,7 +106,7 @@ export async function sendBulk(
     const ids = mayExist
       ? await inOneTransaction(connection, async () => {
           const outcomes = await insertOrMatch(database, connection, inLockOrder(tasks));
-          return tasks.map(({ id }) => answerOf(outcomes.get(id)));
+          return outcomesOf(tasks, outcomes).map(answerOf);
         })
       : await insertChunks(database, connection, tasks, attempt);
     waker.announce(connection, tasks.map(landed));
@@ -144,32 +157,53 @@ async function insertMissing(
   await database.store.insertTasks.missing(db, rowsText(tasks));
 }
 
+/** The outcome of each row, by its text: what is sent twice in one go, id and all, is one task. */
 async function insertOrMatch(
   database: Database,
   db: Db,
   tasks: readonly OutgoingTask[],
-): Promise<Map<string, Outcome<SentId>>> {
+): Promise<ReadonlyMap<string, Outcome<SentId>>> {
   const outcomes = new Map<string, Outcome<SentId>>();
   let waiting = tasks;
   // A task that stood in the way may be pruned before it is read: then there is room for the insert again.
   while (waiting.length > 0) {
+    const round = firstOfEachId(waiting);
     const inserted = new Set<string>();
-    for (const chunk of chunks(waiting)) {
+    for (const chunk of chunks([...round.values()])) {
       for (const id of await database.store.insertTasks.missing(db, rowsText(chunk)))
         inserted.add(id);
     }
-    for (const id of inserted) outcomes.set(id, { answer: id });
-    waiting = waiting.filter(({ id }) => !inserted.has(id));
-    if (waiting.length === 0) break;
-    const found = await database.store.matchSubmissions(db, rowsText(waiting));
-    for (const stored of found) {
-      // By key first: with both taken, the key is what the caller asked for.
-      if (outcomes.has(stored.askedId) && stored.by === "id") continue;
-      outcomes.set(stored.askedId, judge(stored));
+    const left: OutgoingTask[] = [];
+    for (const task of round.values()) {
+      if (inserted.has(task.id)) outcomes.set(task.row, { answer: task.id });
+      else left.push(task);
     }
-    waiting = waiting.filter(({ id }) => !outcomes.has(id));
+    if (left.length > 0) {
+      for (const stored of await database.store.matchSubmissions(db, rowsText(left))) {
+        const row = round.get(stored.askedId)?.row ?? "";
+        // By key first: with both taken, the key is what the caller asked for.
+        if (!outcomes.has(row) || stored.by === "key") outcomes.set(row, judge(stored));
+      }
+    }
+    waiting = waiting.filter(({ row }) => !outcomes.has(row));
   }
   return outcomes;
+}
+
+/** One id, one row: a second one with another content is compared with the first in the next round. */
+function firstOfEachId(tasks: readonly OutgoingTask[]): ReadonlyMap<string, OutgoingTask> {
+  const first = new Map<string, OutgoingTask>();
+  for (const task of tasks) if (!first.has(task.id)) first.set(task.id, task);
+  return first;
+}
+
+function outcomesOf(
+  tasks: readonly OutgoingTask[],
+  outcomes: ReadonlyMap<string, Outcome<SentId>>,
+): Outcome<SentId>[] {
+  return tasks.map(
+    ({ row }) => outcomes.get(row) ?? { error: new Error("no answer for this task") },
+  );
 }
 
 function judge(stored: StoredSubmission): Outcome<SentId> {
@@ -183,8 +217,7 @@ function judge(stored: StoredSubmission): Outcome<SentId> {
   };
 }
 
-function answerOf(outcome: Outcome<SentId> | undefined): SentId {
-  if (outcome === undefined) throw new Error("no answer for this task");
+function answerOf(outcome: Outcome<SentId>): SentId {
   if ("error" in outcome) throw outcome.error;
   return outcome.answer;
 }

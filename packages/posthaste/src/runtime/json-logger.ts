@@ -5,8 +5,6 @@ const levels = ["debug", "info", "warn", "error", "silent"] as const;
 
 export type LogLevel = (typeof levels)[number];
 
-export const logLevels: readonly string[] = levels;
-
 type Line = (first: object | string, message?: string) => void;
 
 export function jsonLogger(

@@ -25,6 +25,7 @@ export interface ConnectionOptions {
  *    always, so nothing else is allowed.
  *  - "sends": bulk inserts.
  *  - "reads": everything else, planned as usual.
+ *  - "migrations": statements that may take their time.
  */
 export type Profile = keyof typeof profiles;
 
@@ -35,6 +36,8 @@ const profiles = {
     set enable_hashjoin = off; set enable_mergejoin = off`,
   sends: sql`set plan_cache_mode = force_generic_plan; set enable_seqscan = off`,
   reads: sql`select`,
+  // Waiting for another process that migrates, or for a long lock, is no failure.
+  migrations: sql`set statement_timeout = 0; set idle_in_transaction_session_timeout = 0`,
 } as const;
 
 // synchronous_commit is only ever raised: a role that says remote_apply keeps it.
@@ -42,6 +45,8 @@ const SESSION = sql`
   set search_path = pg_catalog; set default_transaction_isolation = 'read committed';
   set default_transaction_read_only = off; set statement_timeout = '30s'; set lock_timeout = 0;
   set idle_in_transaction_session_timeout = '60s'; set jit = off; set timezone = 'UTC'; set datestyle = 'ISO';
+  set extra_float_digits = 1;
+  select set_config(name, '0', false) from pg_settings where name in ('idle_session_timeout', 'transaction_timeout');
   select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`;
 
 const PING = statement(sql`select`);
@@ -49,6 +54,7 @@ const PING = statement(sql`select`);
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Beyond the server's own statement_timeout: no answer then means that the link is dead, whatever TCP believes. */
 const ANSWER_TIMEOUT_MS = 40_000;
+const MIGRATION_TIMEOUT_MS = 60 * 60 * 1_000;
 
 export class Connection implements Db {
   /** Resolves once, when the session is over, with the reason. Never rejects. */
@@ -140,7 +146,7 @@ function makeClient(options: ConnectionOptions, shown: string): pg.Client {
       connectionString: options.url,
       application_name: options.applicationName,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: ANSWER_TIMEOUT_MS,
+      query_timeout: options.profile === "migrations" ? MIGRATION_TIMEOUT_MS : ANSWER_TIMEOUT_MS,
       keepAlive: true,
       pipeline: true,
     });

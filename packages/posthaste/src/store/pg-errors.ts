@@ -74,7 +74,7 @@ const CONNECT_PROBLEMS: Readonly<Record<string, string>> = {
   "28P01": "the password was refused; check the user and password of the URL",
   "28000": "the server refuses this user or host; check the URL's user and pg_hba.conf",
   "3D000": "the server has no such database; create it or correct the URL",
-  "53300": "the server has no free connection; raise max_connections or lower poolSize",
+  "53300": "the server has no free connection; raise max_connections or run fewer processes",
   "57P03": "the server is starting up or shutting down",
   ECONNREFUSED: "nothing listens there; is PostgreSQL running, and are host and port right?",
   ENOTFOUND: "the host name is not known",

@@ -4,12 +4,17 @@ import { ClaimAppetite } from "./claim-appetite.ts";
 beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(1));
 afterEach(() => void vi.restoreAllMocks());
 
+/** A survey at `now`, during which nobody said anything. */
+function survey(appetite: ClaimAppetite, tookMs: number, firstDueMs: number, now: number): void {
+  appetite.surveyed({ tookMs, firstDueMs, wakesBefore: appetite.wakes }, now);
+}
+
 /** One that has looked around at time 0 and found nothing. */
 function settled() {
   const appetite = new ClaimAppetite(5_000);
-  appetite.surveyed(1, Infinity, 0);
+  survey(appetite, 1, Infinity, 0);
   appetite.fed({ isFull: false, nextDueMs: null, wakesBefore: 0 }, 0);
-  appetite.surveyed(1, Infinity, 0);
+  survey(appetite, 1, Infinity, 0);
   return appetite;
 }
 
@@ -91,7 +96,7 @@ describe("looking around", () => {
 
   test("takes at most a fiftieth of the time when it is slow", () => {
     const appetite = settled();
-    appetite.surveyed(100, Infinity, 0);
+    survey(appetite, 100, Infinity, 0);
     appetite.fed({ isFull: false, nextDueMs: null, wakesBefore: appetite.wakes }, 10);
     expect([appetite.isSurveyDue(4_999), appetite.isSurveyDue(5_000)]).toEqual([false, true]);
   });
@@ -109,7 +114,31 @@ describe("looking around", () => {
     [700, 750, true],
   ])("that found something due in %i ms: hungry at %i is %s", (firstDueMs, now, isHungry) => {
     const appetite = settled();
-    appetite.surveyed(1, firstDueMs, 50);
+    survey(appetite, 1, firstDueMs, 50);
     expect(appetite.isHungry(now)).toBe(isHungry);
+  });
+
+  test("that found nothing forgets what was due: it was cancelled, or others took it", () => {
+    const appetite = settled();
+    appetite.wake(300, 0);
+    survey(appetite, 1, Infinity, 350);
+    expect(appetite.isHungry(350)).toBe(false);
+    expect(appetite.restMs(350)).toBe(5_000);
+  });
+
+  test("keeps what somebody said meanwhile", () => {
+    const appetite = settled();
+    const wakesBefore = appetite.wakes;
+    appetite.wake(300, 100);
+    appetite.surveyed({ tookMs: 1, firstDueMs: Infinity, wakesBefore }, 110);
+    expect([appetite.isHungry(399), appetite.isHungry(400)]).toEqual([false, true]);
+  });
+
+  test("is owed, not spun for, when something is due and nobody knows where", () => {
+    const appetite = settled();
+    appetite.wake(300, 0);
+    appetite.loseTrack();
+    expect(appetite.isHungry(400)).toBe(true);
+    expect(appetite.restMs(400)).toBe(600);
   });
 });

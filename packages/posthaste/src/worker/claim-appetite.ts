@@ -35,10 +35,11 @@ export class ClaimAppetite {
     return (this.#isSurveyOwed && now >= this.#surveyAt) || now >= this.#pollAt;
   }
 
-  /** How long nothing needs doing unless somebody says so. */
+  /** How long nothing needs doing unless somebody says so. What is due already and could not be claimed does not count. */
   restMs(now: number): number {
+    const due = this.#nextDueAt > now ? this.#nextDueAt : Infinity;
     const survey = this.#isSurveyOwed ? this.#surveyAt : Infinity;
-    return Math.max(0, Math.min(this.#nextDueAt, this.#pollAt, survey) - now);
+    return Math.max(0, Math.min(due, this.#pollAt, survey) - now);
   }
 
   wake(due: WakeHint["due"], now: number): void {
@@ -66,8 +67,20 @@ export class ClaimAppetite {
     if (!reply.isFull) this.#isSurveyOwed = true;
   }
 
+  /** Something is due, and nobody knows where: every lane has been forgotten. */
+  loseTrack(): void {
+    this.#isSurveyOwed = true;
+  }
+
   /** A survey came back: how long it took, and when the first task of all is due (0 or less: now). */
-  surveyed(tookMs: number, firstDueMs: number, now: number): void {
+  surveyed(
+    {
+      tookMs,
+      firstDueMs,
+      wakesBefore,
+    }: { tookMs: number; firstDueMs: number; wakesBefore: number },
+    now: number,
+  ): void {
     this.#isSurveyOwed = false;
     this.#surveyAt = now + Math.max(SURVEY_EVERY_MS, SURVEY_SHARE * tookMs);
     // Polls are spread, so that workers that started together do not ask together.
@@ -75,7 +88,10 @@ export class ClaimAppetite {
       this.#surveyAt,
       now + this.#pollEveryMs * (0.75 + 0.25 * Math.random()),
     );
-    if (firstDueMs <= 0) this.#isHungry = true;
-    else this.#nextDueAt = Math.min(this.#nextDueAt, now + firstDueMs);
+    // It has seen everything there is, so it also knows what is there no more; hints that came meanwhile stay.
+    const isNews = this.#wakes !== wakesBefore;
+    this.#isHungry = firstDueMs <= 0 || (isNews && this.#isHungry);
+    const nextDueAt = firstDueMs > 0 ? now + firstDueMs : Infinity;
+    this.#nextDueAt = isNews ? Math.min(this.#nextDueAt, nextDueAt) : nextDueAt;
   }
 }

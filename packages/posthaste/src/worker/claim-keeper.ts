@@ -30,7 +30,7 @@ export async function keepClaims({
   const stored = await store.holdClaims.list(connection, workerId);
   const storedIds = new Set(stored.map(({ claimId }) => claimId));
   for (const [claimId, run] of held.running) {
-    if (storedIds.has(claimId)) continue;
+    if (storedIds.has(claimId) || run.isAborted) continue;
     log.warn(
       { taskId: run.claimed.id, claimId },
       "claim lost: the task belongs to somebody else by now",

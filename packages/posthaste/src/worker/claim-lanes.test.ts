@@ -1,31 +1,41 @@
 import { expect, test } from "vitest";
 import { ClaimLanes } from "./claim-lanes.ts";
 
+const ranks = (of: Record<string, number>) => new Map(Object.entries(of));
+
 const order = (lanes: ClaimLanes) =>
   lanes.list().map(({ queue, priority }) => `${queue}:${priority}`);
 
 test("lanes come in the order of the queues, in each from the most urgent on", () => {
-  const lanes = new ClaimLanes(["urgent", "bulk"]);
+  const lanes = new ClaimLanes(ranks({ urgent: 1, bulk: 100 }));
   lanes.hint("bulk", { priority: 1, due: 0 }, 0);
   lanes.hint("urgent", { priority: 100, due: 0 }, 0);
   lanes.hint("urgent", { priority: 7, due: 0 }, 0);
   expect(order(lanes)).toEqual(["urgent:7", "urgent:100", "bulk:1"]);
 });
 
+test("queues of one rank are emptied together, by priority", () => {
+  const lanes = new ClaimLanes(ranks({ a: 100, b: 100 }));
+  lanes.hint("a", { priority: 50, due: 0 }, 0);
+  lanes.hint("b", { priority: 1, due: 0 }, 0);
+  lanes.hint("a", { priority: 2, due: 0 }, 0);
+  expect(order(lanes)).toEqual(["b:1", "a:2", "a:50"]);
+});
+
 test("a word about a queue that is not served is not heard", () => {
-  const lanes = new ClaimLanes(["a"]);
+  const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.hint("b", { priority: 1, due: 0 }, 0);
   expect(lanes.isEmpty).toBe(true);
 });
 
 test("a new lane begins at the beginning of time", () => {
-  const lanes = new ClaimLanes(["a"]);
+  const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.hint("a", { priority: 1, due: 0 }, 0);
   expect(lanes.list()).toEqual([{ queue: "a", priority: 1, mark: -Infinity }]);
 });
 
 test("what was claimed moves its own lane's mark, and half a second is left for late commits", () => {
-  const lanes = new ClaimLanes(["a"]);
+  const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.advance(
     [
       { queue: "a", priority: 1, enqueuedAt: 9_000 },
@@ -38,7 +48,7 @@ test("what was claimed moves its own lane's mark, and half a second is left for 
 });
 
 test("what went back to its old place is looked for from the beginning", () => {
-  const lanes = new ClaimLanes(["a"]);
+  const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.advance([{ queue: "a", priority: 1, enqueuedAt: 9_000 }], 0);
   lanes.hint("a", { priority: 1, due: 300 }, 0);
   expect(lanes.list()[0]?.mark).toBe(8_500);
@@ -47,7 +57,7 @@ test("what went back to its old place is looked for from the beginning", () => {
 });
 
 test("a survey lowers marks and never raises them", () => {
-  const lanes = new ClaimLanes(["a"]);
+  const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.advance([{ queue: "a", priority: 1, enqueuedAt: 9_000 }], 0);
   const found = { queue: "a", priority: 1, dueMs: 0 };
   lanes.correct([{ ...found, firstEnqueuedAt: 20_000 }], 1);
@@ -57,7 +67,7 @@ test("a survey lowers marks and never raises them", () => {
 });
 
 test("a lane in which nothing was seen for a minute is forgotten, and found again by a survey", () => {
-  const lanes = new ClaimLanes(["a"]);
+  const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.hint("a", { priority: 1, due: 0 }, 0);
   lanes.correct([], 59_999);
   expect(lanes.isEmpty).toBe(false);

@@ -23,15 +23,15 @@ interface Lane {
 }
 
 export class ClaimLanes {
-  readonly #queues: readonly string[];
+  readonly #queueRanks: ReadonlyMap<string, number>;
   #lanes: Lane[] = [];
 
-  /** Queues in the order in which they are to be emptied. */
-  constructor(queues: readonly string[]) {
-    this.#queues = queues;
+  /** Lower ranks are emptied first. */
+  constructor(queueRanks: ReadonlyMap<string, number>) {
+    this.#queueRanks = queueRanks;
   }
 
-  /** Queues in their order, in each the priorities from the most urgent on. */
+  /** By the rank of the queue, then by priority. */
   list(): ClaimLane[] {
     return this.#lanes.map(({ queue, priority, mark }) => ({
       queue,
@@ -57,7 +57,7 @@ export class ClaimLanes {
 
   /** A notification, or something this worker put back itself. */
   hint(queue: string, { priority, due }: WakeHint, now: number): void {
-    if (!this.#queues.includes(queue)) return;
+    if (!this.#queueRanks.has(queue)) return;
     const lane = this.#lane(queue, priority, now);
     if (due === "back") lane.mark = -Infinity;
   }
@@ -79,7 +79,7 @@ export class ClaimLanes {
     }
     const lane: Lane = { queue, priority, mark: -Infinity, seenAt: now };
     this.#lanes.push(lane);
-    const rank = (of: Lane): number => this.#queues.indexOf(of.queue) * 1000 + of.priority;
+    const rank = (of: Lane): number => (this.#queueRanks.get(of.queue) ?? 0) * 1000 + of.priority;
     this.#lanes.sort((a, b) => rank(a) - rank(b));
     return lane;
   }

@@ -18,29 +18,29 @@ function claimed(queue: string, priority: number, enqueuedAt: number, id: string
   };
 }
 
-const request = {
-  lanes: ["urgent", "bulk"].map((queue) => ({ queue, priority: 1, mark: 0 })),
-  limit: 9,
-  workerId: "w",
-  leaseMs: 1,
-};
+const ranks = new Map([
+  ["urgent", 1],
+  ["bulk", 100],
+  ["mail", 100],
+]);
 
-test("queue, then priority, then time, then id, however they came back", () => {
+test("rank of the queue, then priority, then time, then id, however they came back", () => {
   const right = [
     claimed("urgent", 1, 9, "a"),
     claimed("urgent", 2, 5, "a"),
     claimed("urgent", 2, 5, "b"),
     claimed("urgent", 2, 6, "a"),
     claimed("bulk", 1, 1, "a"),
+    claimed("mail", 1, 1, "b"),
     claimed("bulk", 1, 1, "c"),
   ];
   fc.assert(
     fc.property(fc.shuffledSubarray(right, { minLength: right.length }), (shuffled) => {
-      expect(inClaimOrder([...shuffled], request)).toEqual(right);
+      expect(inClaimOrder([...shuffled], ranks)).toEqual(right);
     }),
   );
 });
 
 test("nothing claimed is nothing to sort", () => {
-  expect(inClaimOrder([], undefined)).toEqual([]);
+  expect(inClaimOrder([], ranks)).toEqual([]);
 });

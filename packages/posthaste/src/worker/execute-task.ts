@@ -5,7 +5,7 @@ import type { TaskContext } from "../define/task-context.ts";
 import type { Problem, ResultCode } from "../domain/errors.ts";
 import { encodeJson } from "../domain/json.ts";
 import { codeProblem } from "../domain/names.ts";
-import { Failure, TaskError, type ErrorCause, type TaskFailure } from "../domain/result.ts";
+import { isFailure, isTaskError, type ErrorCause, type TaskFailure } from "../domain/result.ts";
 import { describeError } from "./describe-error.ts";
 
 export type Execution =
@@ -54,8 +54,7 @@ async function runBody(task: AnyTask, input: unknown, context: TaskContext): Pro
 }
 
 async function judgeReturned(task: AnyTask, returned: unknown): Promise<Execution> {
-  if (returned instanceof Failure)
-    return { ran: true, ok: false, error: storableFailure(returned.error) };
+  if (isFailure(returned)) return { ran: true, ok: false, error: storableFailure(returned.error) };
 
   const checking = validate(task.output, returned);
   const checked = checking instanceof Promise ? await checking : checking;
@@ -93,14 +92,6 @@ export function thrownFailure(thrown: unknown): TaskFailure {
 function nonErrorMessage(thrown: unknown, { name, message }: ErrorCause): string {
   if (thrown === undefined || thrown === null) return `${String(thrown)} was thrown`;
   return `${name === "object" ? "an" : "a"} ${name} was thrown: ${message}`;
-}
-
-function isTaskError(thrown: unknown): thrown is TaskError {
-  try {
-    return thrown instanceof TaskError;
-  } catch {
-    return false; // a revoked proxy
-  }
 }
 
 /** A failure is stored whatever its code and data: what cannot be is named in its place. */

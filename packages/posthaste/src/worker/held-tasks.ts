@@ -17,6 +17,8 @@ export class HeldTasks {
   readonly running = new Map<string, TaskRun>();
   #ahead: ClaimedTask[] = [];
   #ended: EndedTask[] = [];
+  /** Claims whose end PostgreSQL refuses in every form: known, so that they are not taken for strays and run again. */
+  readonly #stuck = new Set<string>();
 
   get aheadCount(): number {
     return this.#ahead.length;
@@ -52,6 +54,12 @@ export class HeldTasks {
     this.#ended = this.#ended.filter(({ claimId }) => !claims.has(claimId));
   }
 
+  /** Gives up on writing this end; the task stays RUNNING until it is recovered. */
+  giveUpOn(settled: SettledTask): void {
+    this.#stuck.add(settled.claimId);
+    this.written([settled]);
+  }
+
   fetchedAhead(tasks: readonly ClaimedTask[]): void {
     this.#ahead.push(...tasks);
   }
@@ -71,6 +79,7 @@ export class HeldTasks {
       ...this.running.keys(),
       ...this.#ahead.map(({ claimId }) => claimId),
       ...this.#ended.map(({ claimId }) => claimId),
+      ...this.#stuck,
     ]);
   }
 

@@ -54,7 +54,7 @@ test("one line says that the database went and one that it is back, however long
   outage.over();
   outage.over();
   expect(lines).toEqual([
-    "the database does not answer; running tasks go on, and I try again",
+    "the database does not answer; running tasks go on, and the worker tries again",
     "the database answers again",
   ]);
 });

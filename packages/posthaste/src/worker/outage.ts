@@ -29,7 +29,9 @@ export class Outage {
     if (this.#backoff.attempts === 0) {
       this.#log.warn(
         { error: String(error) },
-        "the database does not answer; running tasks go on, and I try again",
+        this.isDatabaseAway(error)
+          ? "the database does not answer; running tasks go on, and the worker tries again"
+          : "the database refused a statement; the worker tries again",
       );
     }
     await pause(this.#backoff.next(), this.#hurry.signal);

@@ -7,51 +7,54 @@ import type { Connection } from "../store/connection.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
 import type { Store } from "../store/store.ts";
 
-/** Returns those that are dealt with; the others are tried again when the database is back. */
+export interface SettledOneByOne {
+  /** Dealt with; whatever is in neither list is tried again when the database is back. */
+  readonly written: readonly SettledTask[];
+  /** Refused in every form. */
+  readonly refused: readonly SettledTask[];
+}
+
 export async function settleOneByOne(
   store: Store,
   connection: Connection,
   settles: readonly SettledTask[],
   log: Logger,
-): Promise<SettledTask[]> {
-  const dealtWith: SettledTask[] = [];
+): Promise<SettledOneByOne> {
+  const written: SettledTask[] = [];
+  const refused: SettledTask[] = [];
   for (const settled of settles) {
     try {
-      await store.settleTasks(connection, [settled]);
+      await settleOrFail(store, connection, settled, log);
+      written.push(settled);
+      tellWaiters(store, connection, [settled.id], () => undefined); // waiters poll
     } catch (error) {
-      if (isRepeatable(error)) return dealtWith;
-      if (!(await settleAsRefused(store, connection, settled, error))) {
-        log.error(
-          { taskId: settled.id, error: String(error) },
-          "the end of a task could not be written",
-        );
-        continue;
-      }
-      log.warn(
+      if (isRepeatable(error)) break;
+      refused.push(settled);
+      log.error(
         { taskId: settled.id, error: String(error) },
-        "PostgreSQL refused a task's result; the task failed",
+        "the end of a task could not be written; it stays RUNNING until somebody requeues or fails it",
       );
     }
-    dealtWith.push(settled);
-    tellWaiters(store, connection, [settled.id], () => undefined); // waiters poll
   }
-  return dealtWith;
+  return { written, refused };
 }
 
-/** The value is what PostgreSQL refused (too large, too deep): the task fails and says so. */
-async function settleAsRefused(
+/** Where the value is what PostgreSQL refuses (too large, too deep), the task fails and says so. */
+async function settleOrFail(
   store: Store,
   connection: Connection,
-  { id, claimId, ran }: SettledTask,
-  refusal: unknown,
-): Promise<boolean> {
-  const code: ResultCode = "WORKER_SERIALIZATION_ERROR";
-  const message = `PostgreSQL refused the result: ${refusal instanceof Error ? refusal.message : String(refusal)}`;
+  settled: SettledTask,
+  log: Logger,
+): Promise<void> {
   try {
-    const error = JSON.stringify({ code, message });
+    await store.settleTasks(connection, [settled]);
+  } catch (refusal) {
+    if (isRepeatable(refusal)) throw refusal;
+    const { id, claimId, ran } = settled;
+    const code: ResultCode = "WORKER_SERIALIZATION_ERROR";
+    const reason = refusal instanceof Error ? refusal.message : String(refusal);
+    const error = JSON.stringify({ code, message: `PostgreSQL refused the result: ${reason}` });
     await store.settleTasks(connection, [{ id, claimId, edge: "fail", ran, code, error }]);
-    return true;
-  } catch {
-    return false; // the caller reports the first refusal, which is the one that matters
+    log.warn({ taskId: id, error: reason }, "PostgreSQL refused a task's result; the task failed");
   }
 }

@@ -64,6 +64,10 @@ export class TaskRun {
     );
   }
 
+  get isAborted(): boolean {
+    return this.#abort?.signal.aborted ?? false;
+  }
+
   abort(reason: AbortReason): void {
     this.#controller().abort(new TaskAborted(reason));
   }

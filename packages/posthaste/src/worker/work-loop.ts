@@ -54,7 +54,7 @@ export class WorkLoop {
   constructor(options: WorkLoopOptions) {
     this.#options = options;
     this.#link = new Link(() => options.database.open("moves", "worker"));
-    this.#lanes = new ClaimLanes(options.plan.queues);
+    this.#lanes = new ClaimLanes(options.plan.queueRanks);
     this.#appetite = new ClaimAppetite(options.config.resilience.notifyPollIntervalMs);
     this.#outage = new Outage(options.config.resilience, options.log);
   }
@@ -133,8 +133,9 @@ export class WorkLoop {
     const { claimLeaseMs, prefetchBuffer } = this.#options.config;
     const settles: readonly EndedTask[] = this.held.nextEnds();
     const starts = this.held.nextAhead(concurrency - this.held.running.size);
-    const mayClaim =
-      !this.#isDraining && !this.#lanes.isEmpty && this.#appetite.isHungry(performance.now());
+    const isHungry = !this.#isDraining && this.#appetite.isHungry(performance.now());
+    if (isHungry && this.#lanes.isEmpty) this.#appetite.loseTrack();
+    const mayClaim = isHungry && !this.#lanes.isEmpty;
     const free = concurrency - this.held.running.size - starts.length;
     const room = prefetchBuffer - (this.held.aheadCount - starts.length);
     const claim = mayClaim && free > 0 ? this.#request(free) : undefined;
@@ -161,6 +162,7 @@ export class WorkLoop {
   }
 
   #startTasks(connection: Connection, plan: CyclePlan, reply: CycleReply): void {
+    const { queueRanks } = this.#options.plan;
     const started = new Map(reply.start?.started.map(({ id, runNo }) => [id, runNo]));
     const asked = this.held.nextAhead(plan.starts.length);
     this.held.takeAhead(asked);
@@ -168,8 +170,8 @@ export class WorkLoop {
       const runNo = started.get(task.id);
       if (runNo !== undefined) this.#run({ ...task, runNo });
     }
-    for (const task of inClaimOrder(reply.claim?.tasks ?? [], plan.claim)) this.#run(task);
-    this.held.fetchedAhead(inClaimOrder(reply.ahead?.tasks ?? [], plan.ahead));
+    for (const task of inClaimOrder(reply.claim?.tasks ?? [], queueRanks)) this.#run(task);
+    this.held.fetchedAhead(inClaimOrder(reply.ahead?.tasks ?? [], queueRanks));
     // Fetched by a cycle that was under way when the worker was told to stop.
     if (this.#isDraining) this.held.releaseAhead();
     const expired = [reply.start, reply.claim, reply.ahead].flatMap((part) => part?.expired ?? []);
@@ -207,7 +209,7 @@ export class WorkLoop {
     const run = new TaskRun(task, registry.get(task.name), workerId, log);
     this.held.running.set(task.claimId, run);
     void run.run().then((settled) => {
-      // Given up meanwhile (shutdown, lost claim): the claim is not ours to settle any more.
+      // Given back meanwhile, at the end of the grace period: the claim is not ours to settle any more.
       if (!this.held.running.delete(task.claimId)) return;
       this.held.end(settled, task);
       this.#bell.ring();
@@ -217,11 +219,12 @@ export class WorkLoop {
   async #survey(connection: Connection): Promise<void> {
     const { database, plan } = this.#options;
     const startedAt = performance.now();
+    const wakesBefore = this.#appetite.wakes;
     const found = await database.store.surveyLanes(connection, plan.queues);
     const now = performance.now();
     this.#lanes.correct(found, startedAt);
     const firstDueMs = Math.min(...found.map(({ dueMs }) => dueMs), Infinity);
-    this.#appetite.surveyed(now - startedAt, firstDueMs, now);
+    this.#appetite.surveyed({ tookMs: now - startedAt, firstDueMs, wakesBefore }, now);
   }
 
   /** Cancelled meanwhile, too late to retry, or not ours any more: said in the log, each once. */
@@ -262,6 +265,7 @@ export class WorkLoop {
     });
     for (const task of adopted.started) this.#run(task);
     this.held.fetchedAhead(adopted.claimed);
+    if (this.#isDraining) this.held.releaseAhead();
   }
 
   async #recover(error: unknown, plan: LoopPlan | undefined): Promise<void> {
@@ -271,15 +275,20 @@ export class WorkLoop {
       return;
     }
     this.#options.log.error({ error: String(error) }, "a round trip of the worker failed");
-    if (plan !== undefined && plan.settles.length > 0) {
-      const connection = await this.#link.connection().catch(() => undefined); // the loop tries again
-      if (connection !== undefined) {
-        const { database, log } = this.#options;
-        this.held.written(await settleOneByOne(database.store, connection, plan.settles, log));
-      }
-    }
     this.#isCheckDue = true;
-    await this.#outage.wait(error);
+    if (plan === undefined || !(await this.#settleApart(plan.settles)))
+      await this.#outage.wait(error);
+  }
+
+  /** One of these ends may be what PostgreSQL refused. True if any of them is dealt with now. */
+  async #settleApart(settles: readonly EndedTask[]): Promise<boolean> {
+    const connection = await this.#link.connection().catch(() => undefined); // the loop tries again
+    if (connection === undefined) return false;
+    const { database, log } = this.#options;
+    const { written, refused } = await settleOneByOne(database.store, connection, settles, log);
+    this.held.written(written);
+    for (const settled of refused) this.held.giveUpOn(settled);
+    return written.length + refused.length > 0;
   }
 
   readonly #onNotifyError = (error: unknown): void => {

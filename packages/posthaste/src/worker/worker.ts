@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { childLogger } from "../domain/child-logger.ts";
+import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { parseWakeHints } from "../domain/wake-hint.ts";
 import type { Listener, Subscription } from "../runtime/listener.ts";
@@ -29,6 +30,8 @@ export class Worker implements AsyncDisposable {
   readonly id = randomUUID();
   readonly #setup: WorkerSetup;
   readonly #log: Logger;
+  readonly #startOutage: Outage;
+  #starting: Promise<Life> | undefined;
   #life: Life | undefined;
   readonly #hurry = new AbortController();
   #stopping: Promise<void> | undefined;
@@ -36,11 +39,22 @@ export class Worker implements AsyncDisposable {
   constructor(setup: WorkerSetup) {
     this.#setup = setup;
     this.#log = childLogger(setup.log, { worker: this.id });
+    this.#startOutage = new Outage(setup.config.resilience, this.#log);
   }
 
   /** Resolves when the worker is registered and asks for work. Safe to repeat. */
   async start(): Promise<this> {
-    this.#life ??= await this.#begin();
+    if (this.#stopping !== undefined) {
+      throw new PosthasteError(
+        "CLOSED",
+        "this worker has been stopped; make another one with app.worker()",
+      );
+    }
+    this.#starting ??= this.#begin().catch((error: unknown) => {
+      this.#starting = undefined; // it may be tried again
+      throw error;
+    });
+    this.#life = await this.#starting;
     return this;
   }
 
@@ -102,8 +116,8 @@ export class Worker implements AsyncDisposable {
 
   /** Waits for a database that is away, as the loop does. */
   async #register(name: string): Promise<void> {
-    const { database, plan, registry, config, version } = this.#setup;
-    const outage = new Outage(config.resilience, this.#log);
+    const { database, plan, registry, version } = this.#setup;
+    const outage = this.#startOutage;
     for (;;) {
       try {
         await database.ensureSchema();
@@ -135,19 +149,20 @@ export class Worker implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
-    const life = this.#life;
-    if (life === undefined) return;
+    this.#startOutage.cutShort();
+    const life = await this.#starting?.catch(() => undefined); // start() has reported it
+    if (life === undefined) return this.#setup.onStopped();
     const { plan } = this.#setup;
     this.#log.info({ running: life.loop.held.running.size }, "worker stops");
-    for (const ear of life.ears) ear.unsubscribe();
-    await Promise.all([life.heartbeat.stop(), life.maintenance.stop()]);
-    await this.#setState("stopping");
     life.loop.drain();
+    for (const ear of life.ears) ear.unsubscribe();
+    await Promise.all([life.maintenance.stop(), this.#setState("stopping")]);
     const over = new AbortController();
     const done = life.done.catch(() => undefined).finally(() => over.abort()); // start() has reported it
     await pause(plan.shutdownGraceMs, AbortSignal.any([over.signal, this.#hurry.signal]));
     if (!over.signal.aborted) await this.#giveBack(life.loop, over.signal);
     await done;
+    await life.heartbeat.stop(); // until here: what runs is held, however long the grace is
     await life.loop.close();
     await this.#setState("stopped");
     life.unwatch();

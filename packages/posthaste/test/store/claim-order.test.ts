@@ -73,9 +73,11 @@ async function claimed(holder: Connection, claimer: Connection, given: Case) {
       ...(goodMinutes === null ? {} : { goodMs: goodMinutes * 60_000 }),
     })),
   );
-  const lanes = given.lanes.map(
-    ({ queue, priority }): ClaimLane => ({ queue: queueOf(queue), priority, mark: -Infinity }),
-  );
+  const lanes = given.lanes.map(({ queue, priority }): ClaimLane => ({
+    queue: queueOf(queue),
+    priority,
+    mark: -Infinity,
+  }));
   await holder.query(BEGIN);
   await holder.query(LOCK, [waiting.filter(({ isLocked }) => isLocked).map(({ id }) => id)]);
   const reply = await db.store.claimAndStart(claimer, {

@@ -11,7 +11,11 @@ function lane(queue: string, priority = 100, mark = -Infinity): ClaimLane {
   return { queue, priority, mark };
 }
 
-function request(lanes: readonly ClaimLane[], limit = 10, workerId: string = randomUUID()): ClaimRequest {
+function request(
+  lanes: readonly ClaimLane[],
+  limit = 10,
+  workerId: string = randomUUID(),
+): ClaimRequest {
   return { lanes, limit, workerId, leaseMs: 30_000 };
 }
 
@@ -20,7 +24,10 @@ test("a task claimed for a free slot is born RUNNING, with its first run counted
   const id = await addOneReady(db.sql, { queue, name: "greet", input: { a: 1 } });
   const workerId = randomUUID();
 
-  const reply = await db.store.claimAndStart(await db.connect(), request([lane(queue)], 1, workerId));
+  const reply = await db.store.claimAndStart(
+    await db.connect(),
+    request([lane(queue)], 1, workerId),
+  );
 
   const { active, ready } = await placesOf(db.sql, id);
   expect(ready).toBeNull();

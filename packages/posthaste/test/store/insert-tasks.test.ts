@@ -215,7 +215,7 @@ test("the input null is stored as JSON null", async () => {
 });
 
 test("names, queues, keys and inputs hold any language", async () => {
-  const text = "Grüße, 你好, שלום, 👩‍👩‍👧‍👦 – it's \"fine\" \\ $1 %s";
+  const text = 'Grüße, 你好, שלום, 👩‍👩‍👧‍👦 – it\'s "fine" \\ $1 %s';
   const id = await send({ name: text, queue: text, key: text, input: { [text]: text } });
 
   const [row] = await db.sql(

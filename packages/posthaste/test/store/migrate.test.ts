@@ -18,7 +18,9 @@ async function connections(count: number): Promise<Connection[]> {
 }
 
 async function appliedTo(schema: string): Promise<string[]> {
-  const rows = await db.sql<{ name: string }>(`select name from ${schema}.migrations order by name`);
+  const rows = await db.sql<{ name: string }>(
+    `select name from ${schema}.migrations order by name`,
+  );
   return rows.map(({ name }) => name);
 }
 

@@ -171,7 +171,8 @@ test("a settled task has the status that the lifecycle's own rule gives", async 
 
       const statuses = await statusesOf(claims.map(({ id }) => id));
       const expected = cases.map(({ settlement, facts }) => statusAfter(settlement, facts));
-      for (const [n, { settlement }] of cases.entries()) met.add(`${settlement.edge} ${expected[n]}`);
+      for (const [n, { settlement }] of cases.entries())
+        met.add(`${settlement.edge} ${expected[n]}`);
       expect(claims.map(({ id }) => statuses.get(id))).toEqual(expected);
     }),
     { numRuns: 40 },

@@ -15,7 +15,12 @@ async function settle(claim: Claim, how: Omit<SettledTask, "id" | "claimId">) {
 const asAsked = { settled: 1, overridden: [] };
 
 test("succeed: a running task ends COMPLETED with its result, signed by its claim", async () => {
-  const claim = await addOneActive(db.sql, { name: "greet", queue: "mail", runs: 1, retryCount: 1 });
+  const claim = await addOneActive(db.sql, {
+    name: "greet",
+    queue: "mail",
+    runs: 1,
+    retryCount: 1,
+  });
   const before = (await placesOf(db.sql, claim.id)).active;
 
   expect(await settle(claim, { edge: "succeed", ran: true, result: '{"n": 1}' })).toEqual(asAsked);

@@ -142,3 +142,17 @@ test.each(Object.values(TaskStatus))(
     expect(read).toEqual([tableOf[status]]);
   },
 );
+
+test("a filter whose status is a parameter reads only the table that holds such tasks", async () => {
+  await db.sql("set plan_cache_mode = force_generic_plan");
+  await db.sql("prepare by_status (text) as select id from posthaste.tasks where status = $1");
+  const rows = await db.sql<{ "QUERY PLAN": string }>(
+    "explain (analyze, costs off, timing off) execute by_status ('PENDING')",
+  );
+
+  const read = rows.map((row) => row["QUERY PLAN"]).filter((line) => line.includes("_tasks"));
+  const executed = read.filter((line) => !line.includes("never executed"));
+  expect(read.some((line) => line.includes("finished_tasks"))).toBe(true);
+  expect(executed.length).toBeGreaterThan(0);
+  expect(executed.filter((line) => !line.includes("ready_tasks"))).toEqual([]);
+});

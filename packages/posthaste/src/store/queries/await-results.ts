@@ -21,24 +21,47 @@ export function awaitResults(schema: SqlText) {
     select id, $2 from unnest($1::uuid[]) as wanted (id)
     on conflict do nothing`);
 
-  const FORGET = statement(sql`delete from ${schema}.waiters where channel = $1`);
+  // None of these three waits for a row that is being told, as notify_waiters() does not wait for them: a client that
+  // left while a worker told its results deadlocked with it. Waiters are never updated, so a ctid stays what it was.
+  const FORGET = statement(sql`
+    delete from ${schema}.waiters
+     where ctid = any (array(
+       select ctid from ${schema}.waiters where channel = $1 for update skip locked))`);
 
-  // A client that died keeps its rows until here; one that still waits registers again before this age.
+  const UNREGISTER = statement(sql`
+    delete from ${schema}.waiters
+     where ctid = any (array(
+       select ctid from ${schema}.waiters where task_id = any ($1::uuid[]) and channel = $2
+          for update skip locked))`);
+
+  // A client that died keeps its rows until here; one that still waits registers again at its next poll.
   const PRUNE = statement(sql`
-    delete from ${schema}.waiters where created_at < clock_timestamp() - interval '1 day'`);
+    delete from ${schema}.waiters
+     where ctid = any (array(
+       select ctid from ${schema}.waiters where created_at < clock_timestamp() - interval '1 day'
+          for update skip locked))`);
 
+  // Looked up row by row: written as joins, a plan from an emptier moment read both tables from end to end (40 ms at
+  // 50,000 rows).
   const READ = statement(sql`
     select wanted.id as "id", submission.task_id is not null as "exists", finished.status as "status",
            finished.result as "result", finished.error as "error"
       from unnest($1::uuid[]) as wanted (id)
-      left join ${schema}.finished_tasks as finished on finished.task_id = wanted.id
-      left join ${schema}.submissions as submission on submission.task_id = wanted.id`);
+      left join lateral (
+        select status, result, error from ${schema}.finished_tasks where task_id = wanted.id limit 1
+      ) as finished on true
+      left join lateral (
+        select task_id from ${schema}.submissions where task_id = wanted.id limit 1
+      ) as submission on true`);
 
   const NOTIFY = statement(sql`select ${schema}.notify_waiters($1::uuid[])`);
 
   return {
     async register(db: Db, ids: readonly string[], channel: string): Promise<void> {
       await db.query(REGISTER, [ids, channel]);
+    },
+    async unregister(db: Db, ids: readonly string[], channel: string): Promise<void> {
+      await db.query(UNREGISTER, [ids, channel]);
     },
     async forget(db: Db, channel: string): Promise<void> {
       await db.query(FORGET, [channel]);

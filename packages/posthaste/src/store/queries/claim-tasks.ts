@@ -46,7 +46,7 @@ type Row = ClaimedTask & { readonly isExpired: boolean | null; readonly nextDueM
  * Served by ready_tasks_claim_idx, one descent per lane.
  *
  * - The ctid array keeps the DELETE a TID scan; joined to a sub-select it was a hash join over the whole table (20 ms
- *   for 500 rows). It is safe here and nowhere else, because ready rows are never updated.
+ *   for 500 rows). It is safe because ready rows are never updated.
  * - `enqueued_at <= now` and the mark are index conditions, so neither a million tasks due tomorrow nor the dead rows
  *   that somebody's old snapshot keeps are walked.
  * - The LIMIT 1 of the look-up in submissions keeps the planner from turning it round into a scan of that table.

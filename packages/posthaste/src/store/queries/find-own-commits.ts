@@ -4,17 +4,30 @@ import { sql, statement, type Db, type SqlText } from "../sql.ts";
  * Which of these claims wrote the end of their task or of their attempt: the answer to a settle that found fewer rows
  * than it should, because the acknowledgement of an earlier one was lost. Served by finished_tasks_id_idx and the
  * primary key of attempts.
+ *
+ * Looked up row by row: written with `exists … or exists …`, a plan from an emptier moment read both tables from end to
+ * end into hashes, whatever enable_seqscan said (26 ms at 50,000 rows).
  */
 export function findOwnCommits(schema: SqlText) {
   const FIND = statement(sql`
+    with said as materialized (
+      select id, claim from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
+    )
     select said.id as "id"
-      from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
-     where exists (
-             select from ${schema}.finished_tasks as finished
-              where finished.task_id = said.id and finished.claim_id = said.claim)
-        or exists (
-             select from ${schema}.attempts as attempt
-              where attempt.task_id = said.id and attempt.claim_id = said.claim and attempt.outcome = 'FAILED')`);
+      from said
+     cross join lateral (
+       select from ${schema}.finished_tasks as finished
+        where finished.task_id = said.id and finished.claim_id = said.claim
+        limit 1
+     ) as finished
+    union all
+    select said.id
+      from said
+     cross join lateral (
+       select from ${schema}.attempts as attempt
+        where attempt.task_id = said.id and attempt.claim_id = said.claim and attempt.outcome = 'FAILED'
+        limit 1
+     ) as attempt`);
 
   return async (
     db: Db,

@@ -9,10 +9,11 @@ export interface HeldClaim {
 /** What a worker does about the claims it holds: renews them, and compares what it believes with what is stored. */
 export function holdClaims(schema: SqlText) {
   // Served by active_tasks_worker_idx. A row that somebody has locked is left out: the next round renews it, and a
-  // heartbeat must never wait for a finish or make one wait.
+  // heartbeat must never wait for a finish or make one wait. Who never waits needs no lock order; with one, the planner
+  // walked all of active_tasks_id_idx, every worker's rows, to save the sort.
   const RENEW = statement(sql`
     with mine as materialized (
-      select task_id from ${schema}.active_tasks where worker_id = $1 order by task_id for update skip locked
+      select task_id from ${schema}.active_tasks where worker_id = $1 for update skip locked
     )
     update ${schema}.active_tasks
        set heartbeat_at = statement_timestamp(),
@@ -22,14 +23,18 @@ export function holdClaims(schema: SqlText) {
   const LIST = statement(sql`
     select task_id as "id", claim_id as "claimId" from ${schema}.active_tasks where worker_id = $1`);
 
-  // The same columns as a claim returns: a stray is a claim whose acknowledgement never arrived.
+  // The same columns as a claim returns: a stray is a claim whose acknowledgement never arrived. Looked up row by row:
+  // written as a join, the planner walked all of active_tasks_id_idx.
   const ADOPT = statement(sql`
-    select active.task_id as "id", active.claim_id as "claimId", active.name, active.queue, active.priority,
-           (extract(epoch from active.enqueued_at) * 1000)::float8 as "enqueuedAt", active.run_no as "runNo",
-           active.retry_count as "retryCount", submission.input, submission.options,
-           active.status = 'RUNNING' as "isStarted"
-      from ${schema}.active_tasks as active join ${schema}.submissions as submission using (task_id)
-     where active.worker_id = $1 and active.claim_id = any ($2::uuid[])`);
+    select stray.task_id as "id", stray.claim_id as "claimId", stray.name, stray.queue, stray.priority,
+           (extract(epoch from stray.enqueued_at) * 1000)::float8 as "enqueuedAt", stray.run_no as "runNo",
+           stray.retry_count as "retryCount", submission.input, submission.options,
+           stray.status = 'RUNNING' as "isStarted"
+      from ${schema}.active_tasks as stray
+     cross join lateral (
+       select input, options from ${schema}.submissions where task_id = stray.task_id limit 1
+     ) as submission
+     where stray.worker_id = $1 and stray.claim_id = any ($2::uuid[])`);
 
   return {
     async renew(db: Db, workerId: string, leaseMs: number): Promise<void> {

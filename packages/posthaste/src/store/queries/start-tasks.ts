@@ -10,8 +10,7 @@ export interface StartReply {
 /**
  * CLAIMED to RUNNING for tasks that were fetched ahead, once a slot is free. Here the deadline is checked again: what
  * passed it in the buffer ends EXPIRED and no attempt is counted. Fenced by claim_id; served by active_tasks_id_idx;
- * locks in id order and waits, and looks
- * up row by row, for the reasons given in settle-tasks.ts.
+ * locks in id order (the claims come sorted) and waits, for the reason given in settle-tasks.ts.
  */
 export function startTasks(schema: SqlText) {
   const START = statement(sql`

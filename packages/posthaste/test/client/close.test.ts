@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { defineTask, type PosthasteError } from "../../src/index.ts";
+import { useDatabase } from "../support/database.ts";
+import { gate } from "../support/gate.ts";
+
+const db = useDatabase();
+
+const note = defineTask({ name: "note", run: (text: string) => text });
+
+async function connections(): Promise<string[]> {
+  const rows = await db.sql<{ name: string }>(
+    `select application_name as name from pg_stat_activity
+      where datname = current_database() and application_name like 'posthaste%'`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+test("making an app and closing it unused opens no connection", async () => {
+  const app = db.app({ tasks: [note] });
+  app.worker();
+  expect(await connections()).toEqual([]);
+  await app.close();
+});
+
+test("closing ends every connection", async () => {
+  const app = db.app({ tasks: [note] });
+  await app.worker().start();
+  const handle = await app.send(note, "x");
+  await handle.value({ timeoutMs: 5_000 });
+  await app.sendMany(note, ["y"]);
+  expect((await connections()).length).toBeGreaterThan(3);
+  await app.close();
+  await expect.poll(connections).toEqual([]);
+});
+
+test("sends that are under way when the app is closed are stored, and their promises resolve", async () => {
+  const app = db.app();
+  const sends = Array.from({ length: 100 }, (_, n) => app.send(note, `under way ${n}`));
+  const bulk = app.sendMany(note, ["bulk a", "bulk b"]);
+  await Promise.resolve();
+  const [handles, bulkHandles] = await Promise.all([Promise.all(sends), bulk, app.close()]);
+  const ids = [...handles, ...bulkHandles].map(({ id }) => id);
+  const rows = await db.sql("select from posthaste.submissions where task_id = any ($1)", [ids]);
+  expect(rows).toHaveLength(102);
+});
+
+test("a worker elsewhere is woken by the last send before the close", async () => {
+  const runner = db.app({ tasks: [note], resilience: { notifyPollIntervalMs: 60_000 } });
+  await runner.worker({ concurrency: 50 }).start();
+  const sender = db.app();
+  const begun = performance.now();
+  const handles = [];
+  for (let n = 0; n < 20; n++) handles.push(await sender.send(note, `last ${n}`));
+  await sender.close();
+  for (const { id } of handles) await runner.task(note, id).value({ timeoutMs: 10_000 });
+  expect(performance.now() - begun).toBeLessThan(800);
+});
+
+test("who waits while the app is closed is told CLOSED instead of waiting for ever", async () => {
+  const app = db.app();
+  const handle = await app.send(note, "never runs");
+  const waiting = Promise.allSettled([handle.result(), handle.value({ timeoutMs: 60_000 })]);
+  await expect.poll(async () => (await db.sql("select from posthaste.waiters")).length).toBe(1);
+  await app.close();
+  expect((await waiting).map((one) => one.status === "rejected" && reasonOf(one))).toEqual([
+    "CLOSED",
+    "CLOSED",
+  ]);
+  expect(await db.sql("select from posthaste.waiters")).toEqual([]);
+});
+
+function reasonOf({ reason }: PromiseRejectedResult): string {
+  return (reason as PosthasteError).code;
+}
+
+test("a second close is the first", async () => {
+  const app = db.app();
+  await app.send(note, "x");
+  const first = app.close();
+  expect(app.close()).toBe(first);
+  await first;
+  await app.close();
+});
+
+test("after the close everything says CLOSED, at once", async () => {
+  const app = db.app({ tasks: [note] });
+  const handle = await app.send(note, "x");
+  await app.close();
+  const begun = performance.now();
+  const calls = [
+    app.send(note, "y"),
+    app.send(note, "y", { key: "k" }),
+    app.sendMany(note, ["y"]),
+    app.worker().start(),
+    app.ensureSchema(),
+    app.migrate(),
+    handle.result(),
+    handle.info(),
+    handle.cancel(),
+  ];
+  const settled = await Promise.allSettled(calls);
+  expect(settled.map((one) => (one.status === "rejected" ? reasonOf(one) : one.value))).toEqual(
+    calls.map(() => "CLOSED"),
+  );
+  expect(performance.now() - begun).toBeLessThan(500);
+});
+
+test("an app that was never used says CLOSED too, and opens nothing", async () => {
+  const app = db.app({ tasks: [note] });
+  await app.close();
+  await expect(app.send(note, "x")).rejects.toMatchObject({ code: "CLOSED" });
+  await expect(app.worker().start()).rejects.toMatchObject({ code: "CLOSED" });
+  const id = crypto.randomUUID();
+  await expect(app.task(note, id).result()).rejects.toMatchObject({ code: "CLOSED" });
+  expect(await connections()).toEqual([]);
+});
+
+test("a send whose schema is still thinking when the app is closed is CLOSED, and nothing is written", async () => {
+  const answer = gate<boolean>();
+  const slow = defineTask({
+    name: "slow-schema",
+    input: z.string().refine(() => answer.opened),
+    run: () => null,
+  });
+  const app = db.app();
+  await app.send(note, "connected");
+  const sending = app.send(slow, "x");
+  await app.close();
+  answer.open(true);
+  await expect(sending).rejects.toMatchObject({ code: "CLOSED" });
+  expect(await db.sql("select from posthaste.submissions where name = 'slow-schema'")).toEqual([]);
+});
+
+test("await using closes the app at the end of its block", async () => {
+  {
+    await using app = db.app();
+    await app.send(note, "x");
+    expect(await connections()).not.toEqual([]);
+  }
+  await expect.poll(connections).toEqual([]);
+});

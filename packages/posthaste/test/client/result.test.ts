@@ -1,0 +1,135 @@
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { defineTask, fail, TaskFailedError } from "../../src/index.ts";
+import { useDatabase } from "../support/database.ts";
+import { gate } from "../support/gate.ts";
+
+const db = useDatabase();
+
+const echo = defineTask({ name: "echo", run: (text: string) => ({ text }) });
+const refuse = defineTask({
+  name: "refuse",
+  errors: ["NO_CREDIT"],
+  run: () => fail("NO_CREDIT", "ask again in May", { cents: 5 }),
+});
+const tasks = [echo, refuse];
+
+async function waiters(): Promise<number> {
+  return (await db.sql("select from posthaste.waiters")).length;
+}
+
+test("a result that is awaited before the end comes when the task ends", async () => {
+  const app = db.app({ tasks });
+  const handle = await app.send(echo, "x");
+  const result = handle.result({ timeoutMs: 10_000 });
+  await expect.poll(waiters).toBe(1);
+  await app.worker().start();
+  expect(await result).toEqual({ ok: true, value: { text: "x" } });
+});
+
+test("a result is there after the end, as often as it is asked for", async () => {
+  const app = db.app({ tasks });
+  await app.worker().start();
+  const handle = await app.send(echo, "x");
+  await handle.result({ timeoutMs: 5_000 });
+  expect(await handle.result({ timeoutMs: 5_000 })).toEqual({ ok: true, value: { text: "x" } });
+  expect(await handle.value({ timeoutMs: 5_000 })).toEqual({ text: "x" });
+});
+
+test("a task that failed is a value of result() and an error of value()", async () => {
+  const app = db.app({ tasks });
+  await app.worker().start();
+  const handle = await app.send(refuse);
+  const error = { code: "NO_CREDIT", message: "ask again in May", data: { cents: 5 } };
+  expect(await handle.result({ timeoutMs: 5_000 })).toEqual({ ok: false, error });
+  const thrown: unknown = await handle.value().catch((reason: unknown) => reason);
+  expect(thrown).toBeInstanceOf(TaskFailedError);
+  expect(thrown).toMatchObject({ code: "NO_CREDIT", taskId: handle.id, error });
+});
+
+test("a task that returns nothing has the value null", async () => {
+  const nothing = defineTask({ name: "nothing", run: () => undefined });
+  const app = db.app({ tasks: [nothing] });
+  await app.worker().start();
+  const handle = await app.send(nothing);
+  expect(await handle.result({ timeoutMs: 5_000 })).toEqual({ ok: true, value: null });
+});
+
+test("another process's handle, made from the id, has the result too", async () => {
+  const sender = db.app({ tasks });
+  const reader = db.app();
+  const { id } = await sender.send(echo, "x");
+  const result = reader.task(echo, id).result({ timeoutMs: 10_000 });
+  await expect.poll(waiters).toBe(1);
+  await sender.worker().start();
+  expect(await result).toEqual({ ok: true, value: { text: "x" } });
+  expect(await reader.task(echo, id.toUpperCase()).value({ timeoutMs: 5_000 })).toEqual({
+    text: "x",
+  });
+});
+
+test.each(["", "x", "0190163d-8694-739b-aea5", 5, null, undefined])(
+  "%j is no id of a task, which is said at once",
+  (id) => {
+    expect(() => db.app().task(echo, id as string)).toThrow(
+      expect.objectContaining({ code: "VALIDATION_FAILED" }),
+    );
+  },
+);
+
+test("a task that does not exist is TASK_NOT_FOUND, however it is asked for", async () => {
+  const handle = db.app().task(echo, randomUUID());
+  const asked = [handle.result(), handle.value(), handle.info(), handle.cancel()];
+  expect(await Promise.allSettled(asked)).toMatchObject(
+    asked.map(() => ({ reason: { code: "TASK_NOT_FOUND", retryable: false } })),
+  );
+  expect(await waiters()).toBe(0);
+});
+
+test("a result that is not stored any more is RESULT_NOT_AVAILABLE", async () => {
+  const app = db.app({ tasks });
+  await app.worker().start();
+  const handle = await app.send(echo, "x");
+  await handle.result({ timeoutMs: 5_000 });
+  await db.sql("update posthaste.finished_tasks set result = null where task_id = $1", [handle.id]);
+  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+    ok: false,
+    error: { code: "RESULT_NOT_AVAILABLE" },
+  });
+});
+
+test("two waiters on one task, in one client or in two, all get the result", async () => {
+  const [app, other] = [db.app({ tasks }), db.app()];
+  const handle = await app.send(echo, "x");
+  const results = [
+    handle.result({ timeoutMs: 10_000 }),
+    app.task(echo, handle.id).result({ timeoutMs: 10_000 }),
+    other.task(echo, handle.id).result({ timeoutMs: 10_000 }),
+  ];
+  await expect.poll(waiters).toBe(2);
+  await app.worker().start();
+  expect(await Promise.all(results)).toEqual(
+    Array.from({ length: 3 }, () => ({ ok: true, value: { text: "x" } })),
+  );
+});
+
+test("a result comes within milliseconds of the end, not with the next poll", async () => {
+  const finish = gate();
+  const held = defineTask({ name: "held", run: () => finish.opened });
+  const app = db.app({ tasks: [held], resilience: { notifyPollIntervalMs: 60_000 } });
+  await app.worker().start();
+  const handle = await app.send(held);
+  const result = handle.result({ timeoutMs: 20_000 });
+  await expect.poll(waiters).toBe(1);
+  const finishedAt = performance.now();
+  finish.open();
+  await result;
+  expect(performance.now() - finishedAt).toBeLessThan(1_000);
+});
+
+test("a handle made for a task carries its types and id", async () => {
+  const app = db.app();
+  const { id } = await app.send(echo, "x");
+  const { id: same } = app.task(echo, id);
+  expect(same).toBe(id);
+});

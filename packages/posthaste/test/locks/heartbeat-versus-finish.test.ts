@@ -1,0 +1,139 @@
+/** A heartbeat that commits at the moment of a finish must not make the finish miss its row. */
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import type { SettledTask, SettlingEdge } from "../../src/store/queries/settle-tasks.ts";
+import { sql, statement } from "../../src/store/sql.ts";
+import { BEGIN, COMMIT } from "../../src/store/transaction.ts";
+import { addActive, type Claim } from "../store/task-rows.ts";
+import { useDatabase } from "../support/database.ts";
+import { untilWaiting } from "./until-waiting.ts";
+
+const db = useDatabase();
+
+const REQUEUE = statement(sql`select posthaste.requeue($1)`);
+const edges: readonly SettlingEdge[] = ["succeed", "fail", "retry", "release", "requeue"];
+
+function settled(claim: Claim, edge: SettlingEdge = "succeed"): SettledTask {
+  return { ...claim, edge, ran: edge !== "release", code: "BROKEN", error: '{"code":"BROKEN"}' };
+}
+
+/** Tasks of as many workers, so that a renewal holds exactly one of them. */
+async function tasksOfManyWorkers(count: number, status: "CLAIMED" | "RUNNING" = "RUNNING") {
+  const workers = Array.from({ length: count }, () => randomUUID());
+  const claims = await addActive(
+    db.sql,
+    workers.map((workerId) => ({ workerId, status })),
+  );
+  return claims.map((claim, n) => ({ ...claim, workerId: workers[n] ?? "" }));
+}
+
+test("1,000 finishes that waited for a heartbeat of their own row all find it", async () => {
+  const [heart, finisher] = [await db.connect(), await db.connect()];
+  const tasks = await tasksOfManyWorkers(1_000);
+  const misses: string[] = [];
+
+  for (const [n, { workerId, ...claim }] of tasks.entries()) {
+    void heart.query(BEGIN);
+    await db.store.holdClaims.renew(heart, workerId, 60_000);
+    const finish = db.store.settleTasks(finisher, [settled(claim, edges[n % edges.length])]);
+    await untilWaiting(db.sql, 1);
+    await heart.query(COMMIT);
+    if ((await finish).settled !== 1) misses.push(claim.id);
+  }
+
+  expect(misses).toEqual([]);
+  expect(await db.sql("select from posthaste.active_tasks")).toEqual([]);
+}, 60_000);
+
+test("batches that waited for a heartbeat of all their rows find every one", async () => {
+  const [heart, finisher] = [await db.connect(), await db.connect()];
+
+  for (let round = 0; round < 50; round++) {
+    const workerId = randomUUID();
+    const claims = await addActive(
+      db.sql,
+      Array.from({ length: 20 }, () => ({ workerId })),
+    );
+    void heart.query(BEGIN);
+    await db.store.holdClaims.renew(heart, workerId, 60_000);
+    const finish = db.store.settleTasks(
+      finisher,
+      claims.map((claim) => settled(claim)),
+    );
+    await untilWaiting(db.sql, 1);
+    await heart.query(COMMIT);
+
+    expect((await finish).settled).toBe(20);
+  }
+});
+
+test("a heart that beats all the time makes no finish miss", async () => {
+  const [heart, finisher] = [await db.connect(), await db.connect()];
+  const workerId = randomUUID();
+  const claims = await addActive(
+    db.sql,
+    Array.from({ length: 1_000 }, () => ({ workerId })),
+  );
+  let isOver = false;
+  const beating = (async (): Promise<number> => {
+    let beats = 0;
+    for (; !isOver; beats++) await db.store.holdClaims.renew(heart, workerId, 60_000);
+    return beats;
+  })();
+
+  let finished = 0;
+  for (let from = 0; from < claims.length; from += 10) {
+    const batch = claims.slice(from, from + 10).map((claim) => settled(claim));
+    finished += (await db.store.settleTasks(finisher, batch)).settled;
+  }
+  isOver = true;
+
+  expect(finished).toBe(1_000);
+  expect(await beating).toBeGreaterThan(10);
+});
+
+test("a heartbeat does not wait for a finish, and does not bring the row back", async () => {
+  const [heart, finisher] = [await db.connect(), await db.connect()];
+  const workerId = randomUUID();
+  const claims = await addActive(db.sql, [{ workerId }, { workerId }]);
+
+  await finisher.query(BEGIN);
+  await db.store.settleTasks(
+    finisher,
+    claims.slice(0, 1).map((claim) => settled(claim)),
+  );
+  await db.store.holdClaims.renew(heart, workerId, 60_000);
+  await finisher.query(COMMIT);
+
+  expect(await db.store.holdClaims.list(heart, workerId)).toEqual(claims.slice(1));
+});
+
+test("200 starts that waited for a heartbeat of their own row all find it", async () => {
+  const [heart, starter] = [await db.connect(), await db.connect()];
+  const tasks = await tasksOfManyWorkers(200, "CLAIMED");
+
+  for (const { workerId, ...claim } of tasks) {
+    void heart.query(BEGIN);
+    await db.store.holdClaims.renew(heart, workerId, 60_000);
+    const start = db.store.startTasks(starter, [claim], 60_000);
+    await untilWaiting(db.sql, 1);
+    await heart.query(COMMIT);
+
+    expect((await start).started).toEqual([{ id: claim.id, runNo: 1 }]);
+  }
+});
+
+test("a finish that waited while its task was taken away settles nothing", async () => {
+  const [taker, finisher] = [await db.connect("reads"), await db.connect()];
+  const tasks = await tasksOfManyWorkers(50);
+
+  for (const { id, claimId } of tasks) {
+    await taker.query(BEGIN);
+    await taker.query(REQUEUE, [id]);
+    const finish = db.store.settleTasks(finisher, [settled({ id, claimId })]);
+    await untilWaiting(db.sql, 1);
+    await taker.query(COMMIT);
+
+    expect(await finish).toEqual({ settled: 0, overridden: [] });
+  }
+});

@@ -1,0 +1,219 @@
+/** Every statement that runs often, with the session it runs on, the indexes that serve it and what it may touch. */
+import type { Profile } from "../../src/store/connection.ts";
+import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
+import type { SettledTask, SettlingEdge } from "../../src/store/queries/settle-tasks.ts";
+import type { Db } from "../../src/store/sql.ts";
+import type { Store } from "../../src/store/store.ts";
+import { claimId, taskId, workerId, type Sizes } from "./million-rows.ts";
+
+/** Sessions that run hot statements; migrations have one of their own. */
+export type HotProfile = Exclude<Profile, "migrations">;
+
+export interface HotCall {
+  readonly name: string;
+  readonly profile: HotProfile;
+  readonly call: (store: Store, db: Db) => Promise<unknown>;
+  /** Indexes that must be used. */
+  readonly indexes: readonly string[];
+  /** Tables that may be read from end to end by a plan from when they were empty, until the first ANALYZE. */
+  readonly scansWhenNew?: readonly string[];
+  /** The most pages it may look at among millions of rows. */
+  readonly mostBuffers: number;
+}
+
+const request: ClaimRequest = {
+  lanes: [1, 50, 100].map((priority) => ({ queue: "default", priority, mark: -Infinity })),
+  limit: 100,
+  workerId: workerId(1),
+  leaseMs: 60_000,
+};
+
+/** A hundred tasks of the range that begins behind `from`. */
+function hundred(from: number): { readonly id: string; readonly claimId: string }[] {
+  return Array.from({ length: 100 }, (_, n) => from + 1 + n * 10).map((n) => ({
+    id: taskId(n),
+    claimId: claimId(n),
+  }));
+}
+
+function ids(claims: readonly { readonly id: string }[]): string[] {
+  return claims.map(({ id }) => id);
+}
+
+function settles(
+  running: readonly { readonly id: string; readonly claimId: string }[],
+  ...edges: SettlingEdge[]
+): SettledTask[] {
+  const error = { code: "BROKEN", error: '{"code":"BROKEN"}' };
+  return running.map((claim, n) => {
+    const edge = edges[n % edges.length] ?? "fail";
+    return { ...claim, edge, ran: true, ...(edge === "succeed" ? { result: "1" } : error) };
+  });
+}
+
+/** New tasks; the numbers lie beyond all that is stored, the keys of every second one are taken. */
+function rows(isKeyed: boolean): string {
+  return JSON.stringify(
+    hundred(3_000_000).map(({ id }, n) => ({
+      id,
+      name: "some-task",
+      queue: "default",
+      priority: 100,
+      input: {},
+      ...(isKeyed ? { key: n % 2 === 0 ? `key-${100 * (n + 1)}` : `new-${n}` } : {}),
+    })),
+  );
+}
+
+export function hotCalls(sizes: Sizes): readonly HotCall[] {
+  const claimed = hundred(sizes.finished);
+  const running = hundred(sizes.finished + 1);
+  const finished = hundred(sizes.finished - 20_000);
+  return [
+    {
+      name: "claim and start",
+      profile: "moves",
+      call: (store, db) => store.claimAndStart(db, request),
+      indexes: ["ready_tasks_claim_idx", "submissions_pkey"],
+      mostBuffers: 5_000,
+    },
+    {
+      name: "claim ahead",
+      profile: "moves",
+      call: (store, db) => store.claimAhead(db, request),
+      indexes: ["ready_tasks_claim_idx", "submissions_pkey"],
+      mostBuffers: 5_000,
+    },
+    {
+      name: "start",
+      profile: "moves",
+      call: (store, db) => store.startTasks(db, claimed, 60_000),
+      indexes: ["active_tasks_id_idx"],
+      mostBuffers: 3_000,
+    },
+    {
+      name: "settle, all succeed",
+      profile: "moves",
+      call: (store, db) => store.settleTasks(db, settles(running, "succeed")),
+      indexes: ["active_tasks_id_idx"],
+      mostBuffers: 5_000,
+    },
+    {
+      name: "settle, all edges",
+      profile: "moves",
+      call: (store, db) =>
+        store.settleTasks(db, settles(running, "succeed", "fail", "retry", "requeue", "release")),
+      indexes: ["active_tasks_id_idx"],
+      mostBuffers: 5_000,
+    },
+    {
+      name: "find own commits",
+      profile: "moves",
+      call: (store, db) => store.findOwnCommits(db, finished),
+      indexes: ["finished_tasks_id_idx"],
+      mostBuffers: 2_000,
+    },
+    {
+      name: "renew",
+      profile: "moves",
+      call: (store, db) => store.holdClaims.renew(db, workerId(1), 60_000),
+      indexes: ["active_tasks_worker_idx"],
+      mostBuffers: 3_000,
+    },
+    {
+      name: "list claims",
+      profile: "moves",
+      call: (store, db) => store.holdClaims.list(db, workerId(1)),
+      indexes: ["active_tasks_worker_idx"],
+      mostBuffers: 500,
+    },
+    {
+      name: "adopt claims",
+      profile: "moves",
+      call: (store, db) => store.holdClaims.adopt(db, workerId(1), [claimId(sizes.finished + 1)]),
+      indexes: ["active_tasks_worker_idx", "submissions_pkey"],
+      mostBuffers: 1_000,
+    },
+    {
+      name: "survey",
+      profile: "moves",
+      call: (store, db) => store.surveyLanes(db, ["default", "empty"]),
+      indexes: ["ready_tasks_claim_idx"],
+      mostBuffers: 100,
+    },
+    {
+      name: "insert fresh",
+      profile: "sends",
+      call: (store, db) => store.insertTasks.fresh(db, rows(false)),
+      indexes: [],
+      mostBuffers: 5_000,
+    },
+    {
+      name: "insert missing",
+      profile: "sends",
+      call: (store, db) => store.insertTasks.missing(db, rows(true)),
+      indexes: [],
+      mostBuffers: 5_000,
+    },
+    {
+      name: "match submissions",
+      profile: "sends",
+      call: (store, db) => store.matchSubmissions(db, rows(true)),
+      indexes: ["submissions_key_idx", "submissions_pkey"],
+      mostBuffers: 2_000,
+    },
+    {
+      name: "register a waiter",
+      profile: "reads",
+      call: (store, db) => store.awaitResults.register(db, ids(claimed), "ph_channel"),
+      indexes: [],
+      mostBuffers: 2_000,
+    },
+    {
+      name: "read results",
+      profile: "reads",
+      call: (store, db) => store.awaitResults.read(db, ids(finished)),
+      indexes: ["finished_tasks_id_idx", "submissions_pkey"],
+      mostBuffers: 2_000,
+    },
+    {
+      name: "read a pending task",
+      profile: "reads",
+      call: (store, db) => store.readTask.row(db, taskId(5)),
+      indexes: ["active_tasks_id_idx", "finished_tasks_id_idx", "ready_tasks_id_idx"],
+      scansWhenNew: ["workers"],
+      mostBuffers: 100,
+    },
+    {
+      name: "read a finished task",
+      profile: "reads",
+      call: (store, db) => store.readTask.row(db, taskId(sizes.finished)),
+      indexes: ["active_tasks_id_idx", "finished_tasks_id_idx", "ready_tasks_id_idx"],
+      scansWhenNew: ["workers"],
+      mostBuffers: 100,
+    },
+    {
+      name: "read attempts",
+      profile: "reads",
+      call: (store, db) => store.readTask.attempts(db, taskId(sizes.finished)),
+      indexes: ["active_tasks_id_idx", "attempts_pkey", "finished_tasks_id_idx"],
+      mostBuffers: 100,
+    },
+    {
+      name: "expire",
+      profile: "reads",
+      call: (store, db) => store.expireTasks(db, 1_000),
+      indexes: ["ready_tasks_deadline_idx"],
+      // A pass every few seconds, not a statement per task.
+      scansWhenNew: ["ready_tasks"],
+      mostBuffers: 2_000,
+    },
+    {
+      name: "a worker's beat",
+      profile: "reads",
+      call: (store, db) => store.registerWorker.beat(db, workerId(1)),
+      indexes: ["workers_pkey"],
+      mostBuffers: 100,
+    },
+  ];
+}

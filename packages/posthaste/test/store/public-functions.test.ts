@@ -1,0 +1,258 @@
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { queueChannel, resultChannel } from "../../src/store/channels.ts";
+import { useDatabase } from "../support/database.ts";
+import { Ear } from "./ear.ts";
+import {
+  addFinished,
+  addOneActive,
+  addOneReady,
+  newQueue,
+  placesOf,
+  type ActiveSeed,
+} from "./task-rows.ts";
+
+const db = useDatabase();
+
+/** One of the functions that act on a task, by name. */
+async function call(action: "cancel" | "requeue" | "fail", id: string): Promise<string | null> {
+  const args = action === "fail" ? "$1, 'OPERATOR', 'enough'" : "$1";
+  const [row] = await db.sql<{ answer: string | null }>(
+    `select posthaste.${action}(${args}) as answer`,
+    [id],
+  );
+  return row?.answer ?? null;
+}
+
+async function add(state: string, seed: ActiveSeed = {}): Promise<string> {
+  if (state === "none") return randomUUID();
+  if (state === "finished") return addFinished(db.sql);
+  if (state === "PENDING") return addOneReady(db.sql, seed);
+  const status = state === "CLAIMED" ? "CLAIMED" : "RUNNING";
+  const isCancelRequested = state === "RUNNING, cancel requested";
+  return (await addOneActive(db.sql, { ...seed, status, isCancelRequested })).id;
+}
+
+test.each([
+  ["cancel", "none", null, undefined],
+  ["cancel", "PENDING", "cancelled", "CANCELLED"],
+  ["cancel", "CLAIMED", "cancelled", "CANCELLED"],
+  ["cancel", "RUNNING", "requested", "RUNNING"],
+  ["cancel", "RUNNING, cancel requested", "requested", "RUNNING"],
+  ["cancel", "finished", "finished", "FAILED"],
+  ["requeue", "none", null, undefined],
+  ["requeue", "PENDING", "pending", "PENDING"],
+  ["requeue", "CLAIMED", "requeued", "PENDING"],
+  ["requeue", "RUNNING", "requeued", "PENDING"],
+  ["requeue", "RUNNING, cancel requested", "cancelled", "CANCELLED"],
+  ["requeue", "finished", "finished", "FAILED"],
+  ["fail", "none", null, undefined],
+  ["fail", "PENDING", "failed", "FAILED"],
+  ["fail", "CLAIMED", "failed", "FAILED"],
+  ["fail", "RUNNING", "failed", "FAILED"],
+  ["fail", "finished", "finished", "FAILED"],
+] as const)("%s on a task that is %s answers %s", async (action, state, answer, status) => {
+  const id = await add(state);
+
+  expect(await call(action, id)).toBe(answer);
+
+  const rows = await db.sql<{ status: string }>(
+    "select status from posthaste.tasks where id = $1",
+    [id],
+  );
+  expect(rows.map((row) => row.status)).toEqual(status === undefined ? [] : [status]);
+});
+
+test("a pending task that is cancelled keeps what it went through", async () => {
+  const id = await add("PENDING", { runs: 2, retryCount: 2, crashCount: 1 });
+
+  await call("cancel", id);
+
+  const { finished, attempts } = await placesOf(db.sql, id);
+  expect(finished).toMatchObject({
+    run_no: 2,
+    retry_count: 2,
+    crash_count: 1,
+    claim_id: null,
+    started_at: null,
+    error_code: "TASK_CANCELLED",
+    error: { code: "TASK_CANCELLED", message: "the task was cancelled" },
+  });
+  expect(finished?.["cancel_requested_at"]).not.toBeNull();
+  expect(attempts).toHaveLength(2);
+});
+
+test("a claimed task that is cancelled keeps who had claimed it, and is nobody's own commit", async () => {
+  const id = await add("CLAIMED");
+  const before = (await placesOf(db.sql, id)).active;
+
+  await call("cancel", id);
+
+  expect((await placesOf(db.sql, id)).finished).toMatchObject({
+    worker_id: before?.["worker_id"],
+    claimed_at: before?.["claimed_at"],
+    claim_id: null,
+    started_at: null,
+  });
+});
+
+test("a second request to cancel leaves the time of the first", async () => {
+  const id = await add("RUNNING, cancel requested");
+  const before = (await placesOf(db.sql, id)).active;
+
+  await call("cancel", id);
+
+  expect((await placesOf(db.sql, id)).active).toEqual(before);
+});
+
+test("a running task that is requeued keeps its attempt, its place and its budget", async () => {
+  const id = await add("RUNNING", { runs: 1, retryCount: 1, crashCount: 1, goodMs: 60_000 });
+  const before = (await placesOf(db.sql, id)).active;
+
+  await call("requeue", id);
+
+  const { ready, attempts } = await placesOf(db.sql, id);
+  for (const column of ["enqueued_at", "good_until", "run_no", "retry_count", "crash_count"]) {
+    expect(ready?.[column]).toEqual(before?.[column]);
+  }
+  expect(attempts.at(-1)).toMatchObject({
+    run_no: 2,
+    outcome: "INTERRUPTED",
+    claim_id: before?.["claim_id"],
+    started_at: before?.["started_at"],
+  });
+});
+
+test("a claimed task that is requeued has no attempt to keep", async () => {
+  const id = await add("CLAIMED");
+
+  await call("requeue", id);
+
+  expect(await placesOf(db.sql, id)).toMatchObject({ ready: { run_no: 0 }, attempts: [] });
+});
+
+test("a running task that an operator fails keeps its attempt, with the operator's error", async () => {
+  const id = await add("RUNNING");
+  const before = (await placesOf(db.sql, id)).active;
+
+  await call("fail", id);
+
+  expect((await placesOf(db.sql, id)).finished).toMatchObject({
+    status: "FAILED",
+    error_code: "OPERATOR",
+    error: { code: "OPERATOR", message: "enough" },
+    claim_id: null,
+    worker_id: before?.["worker_id"],
+    started_at: before?.["started_at"],
+    run_no: 1,
+  });
+});
+
+test("an error without a message says its code", async () => {
+  const id = await add("PENDING");
+
+  await db.sql("select posthaste.fail($1, 'GONE')", [id]);
+
+  const { finished } = await placesOf(db.sql, id);
+  expect(finished?.["error"]).toEqual({ code: "GONE", message: "GONE" });
+});
+
+test.each([[null], [""], ["gone"], ["GONE AWAY"], ["1GONE"]])(
+  "%o is refused as an error code, and the task stays",
+  async (code) => {
+    const id = await add("PENDING");
+
+    await expect(db.sql("select posthaste.fail($1, $2)", [id, code])).rejects.toMatchObject({
+      code: "23514",
+      message: expect.stringContaining("is not an error code"),
+    });
+
+    expect((await placesOf(db.sql, id)).ready).not.toBeNull();
+  },
+);
+
+test.each([
+  ["cancel", "PENDING"],
+  ["cancel", "CLAIMED"],
+  ["requeue", "RUNNING, cancel requested"],
+  ["fail", "PENDING"],
+  ["fail", "RUNNING"],
+] as const)("%s on a %s task tells those who wait for it", async (action, state) => {
+  const id = await add(state);
+  const channel = resultChannel("posthaste", randomUUID());
+  const ear = await Ear.listen(await db.connect("reads"), channel);
+  await db.store.awaitResults.register(await db.connect("reads"), [id], channel);
+
+  await call(action, id);
+
+  expect(await ear.everything()).toEqual([id]);
+});
+
+test("a task that is put back wakes its queue, and says that it kept its old place", async () => {
+  const queue = newQueue();
+  const ear = await Ear.listen(await db.connect("reads"), queueChannel("posthaste", queue));
+  const id = await add("RUNNING", { queue, priority: 42 });
+
+  await call("requeue", id);
+
+  expect(await ear.everything()).toEqual(["42:back"]);
+});
+
+test.each([
+  ["cancel", "PENDING"],
+  ["cancel", "CLAIMED"],
+  ["cancel", "RUNNING"],
+  ["requeue", "RUNNING"],
+  ["fail", "RUNNING"],
+] as const)("%s on a %s task in a rolled-back transaction does nothing", async (action, state) => {
+  const queue = newQueue();
+  const id = await add(state, { queue });
+  const before = await placesOf(db.sql, id);
+  const ear = await Ear.listen(await db.connect("reads"), queueChannel("posthaste", queue));
+
+  await db.sql("begin");
+  await call(action, id);
+  await db.sql("rollback");
+
+  expect(await placesOf(db.sql, id)).toEqual(before);
+  expect(await ear.everything()).toEqual([]);
+});
+
+test("functions of the same name in the caller's path change nothing", async () => {
+  const queue = newQueue();
+  const channel = queueChannel("posthaste", queue);
+  const ear = await Ear.listen(await db.connect("reads"), channel);
+  await db.sql(`
+    create schema traps;
+    create function traps.trapped() returns void language plpgsql as $$ begin raise 'trapped'; end $$;
+    create function traps.pg_notify(text, text) returns void language sql as 'select traps.trapped()';
+    create function traps.now() returns timestamptz language sql as $$ select traps.trapped(); select 'epoch'::timestamptz $$;
+    create function traps.clock_timestamp() returns timestamptz language sql as $$ select traps.trapped(); select 'epoch'::timestamptz $$;
+    create function traps.sha256(bytea) returns bytea language sql as $$ select traps.trapped(); select $1 $$;
+    create function traps.length(text) returns int language sql as $$ select traps.trapped(); select 1 $$;
+    create function traps.gen_random_uuid() returns uuid language sql as $$ select traps.trapped(); select null::uuid $$;
+    create function traps.never(uuid, uuid) returns boolean language sql as $$ select traps.trapped(); select false $$;
+    create operator traps.= (leftarg = uuid, rightarg = uuid, function = traps.never);
+    create role trapped_caller;
+    alter role trapped_caller set search_path = traps, pg_catalog, public;
+    grant usage on schema traps, posthaste to trapped_caller;
+    grant all on all tables in schema posthaste to trapped_caller;
+    set search_path = traps, pg_catalog, public;
+    set role trapped_caller`);
+  try {
+    await expect(db.sql("select now()")).rejects.toThrow("trapped");
+    const [sent] = await db.sql<{ id: string }>(
+      "select posthaste.send('greet', queue => $1) as id",
+      [queue],
+    );
+    const [running] = await db.sql<{ id: string }>("select posthaste.send('greet') as id");
+    expect(await call("requeue", running?.id ?? "")).toBe("pending");
+    expect(await call("fail", running?.id ?? "")).toBe("failed");
+    expect(await call("cancel", sent?.id ?? "")).toBe("cancelled");
+  } finally {
+    await db.sql("reset role; reset search_path");
+    await db.sql("drop owned by trapped_caller; drop role trapped_caller");
+  }
+
+  expect(await ear.everything()).toEqual(["100:0"]);
+});

@@ -1,0 +1,168 @@
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import { queueChannel } from "../../src/store/channels.ts";
+import { sql, statement } from "../../src/store/sql.ts";
+import { BEGIN, COMMIT } from "../../src/store/transaction.ts";
+import { untilWaiting } from "../locks/until-waiting.ts";
+import { useDatabase } from "../support/database.ts";
+import { Ear } from "./ear.ts";
+import { msFromNow, newQueue, placesOf } from "./task-rows.ts";
+
+const db = useDatabase();
+
+/** `posthaste.send(…)` with these arguments; returns the id. */
+async function send(args: string, values: unknown[] = []): Promise<string> {
+  const [row] = await db.sql<{ id: string }>(`select posthaste.send(${args}) as id`, values);
+  return row?.id ?? "";
+}
+
+async function submission(id: string): Promise<Record<string, unknown> | undefined> {
+  const [row] = await db.sql("select * from posthaste.submissions where task_id = $1", [id]);
+  return row;
+}
+
+test("send with a name alone takes the defaults: no input, the default queue, the last priority, now", async () => {
+  const id = await send("'greet'");
+
+  expect(await submission(id)).toMatchObject({
+    name: "greet",
+    queue: "default",
+    priority: 100,
+    input: null,
+    options: null,
+    flags: null,
+    key: null,
+    good_until: null,
+  });
+  const { ready } = await placesOf(db.sql, id);
+  expect(ready).toMatchObject({ run_no: 0, retry_count: 0, crash_count: 0, next_retry_at: null });
+  expect(Math.abs(msFromNow(ready?.["enqueued_at"]))).toBeLessThan(10_000);
+});
+
+test("send stores every argument", async () => {
+  const id = await send(
+    `'greet', '{"a": 1}', 'mail', 7, run_at => '2090-01-01T00:00:00Z', good_until => '2091-01-01T00:00:00Z',
+     key => 'k', options => '{"retry": null}', flags => '{"urgent": true}'`,
+  );
+
+  expect(await submission(id)).toMatchObject({
+    queue: "mail",
+    priority: 7,
+    input: { a: 1 },
+    key: "k",
+    options: { retry: null },
+    flags: { urgent: true },
+  });
+  const { ready } = await placesOf(db.sql, id);
+  expect(Date.parse(String(ready?.["enqueued_at"]))).toBe(Date.UTC(2090, 0, 1));
+  expect(Date.parse(String(ready?.["good_until"]))).toBe(Date.UTC(2091, 0, 1));
+});
+
+test("ids are uuids of version 7, in the order of time", async () => {
+  const rows = await db.sql<{ id: string; at: Date }>(
+    "select posthaste.uuid_v7() as id, clock_timestamp() as at from generate_series(1, 500)",
+  );
+
+  for (const { id, at } of rows) {
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const ms = Number.parseInt(id.replace("-", "").slice(0, 12), 16);
+    expect(Math.abs(ms - at.getTime())).toBeLessThanOrEqual(10);
+  }
+  expect(new Set(rows.map(({ id }) => id)).size).toBe(500);
+});
+
+test("a time that has passed means now", async () => {
+  const { ready } = await placesOf(db.sql, await send("'greet', run_at => '2020-01-01'"));
+
+  expect(Math.abs(msFromNow(ready?.["enqueued_at"]))).toBeLessThan(10_000);
+});
+
+test("an SQL null as input is the JSON null", async () => {
+  const id = await send("'greet', null");
+
+  const rows = await db.sql(
+    "select input::text as input from posthaste.submissions where task_id = $1",
+    [id],
+  );
+  expect(rows).toEqual([{ input: "null" }]);
+});
+
+test("the same name and key return the same task, another name does not", async () => {
+  const key = randomUUID();
+
+  const first = await send("'greet', '1', key => $1", [key]);
+
+  expect(await send("'greet', '2', key => $1", [key])).toBe(first);
+  expect(await send("'other', '1', key => $1", [key])).not.toBe(first);
+  expect(await submission(first)).toMatchObject({ input: 1 });
+});
+
+test("a key that somebody has not committed yet is waited for, and then found", async () => {
+  const SEND = statement(sql`select posthaste.send('greet', key => $1) as "id"`);
+  const key = randomUUID();
+  const [first, second] = [await db.connect("reads"), await db.connect("reads")];
+
+  await first.query(BEGIN);
+  const sent = await first.query(SEND, [key]);
+  const found = second.query(SEND, [key]);
+  await untilWaiting(db.sql, 1);
+  await first.query(COMMIT);
+
+  expect(await found).toEqual(sent);
+});
+
+test.each([
+  ["no name", "null", /a task name has 1 to 255 characters, got 0/],
+  ["an empty name", "''", /a task name has 1 to 255 characters, got 0/],
+  ["a long name", "repeat('n', 256)", /got 256/],
+  ["no queue", "'greet', queue => null", /null is not a queue name/],
+  ["an empty queue", "'greet', queue => ''", /'' is not a queue name/],
+  ["a queue with a space", "'greet', queue => 'a b'", /'a b' is not a queue name/],
+  ["a long queue", "'greet', queue => repeat('q', 101)", /is not a queue name/],
+  ["no priority", "'greet', priority => null", /priority is a number from 1 \(first\) to 100/],
+  ["priority 0", "'greet', priority => 0", /from 1 \(first\) to 100, got 0/],
+  ["priority 101", "'greet', priority => 101", /from 1 \(first\) to 100, got 101/],
+])("%s is refused", async (_, args, message) => {
+  await expect(send(args)).rejects.toMatchObject({
+    code: "23514",
+    message: expect.stringMatching(message),
+  });
+});
+
+test("send wakes the queue's workers: the priority, and the ms until it is due", async () => {
+  const queue = newQueue();
+  const ear = await Ear.listen(await db.connect("reads"), queueChannel("posthaste", queue));
+
+  await send("'greet', queue => $1, priority => 7", [queue]);
+  await send("'greet', queue => $1, run_at => clock_timestamp() + interval '1 hour'", [queue]);
+  await send("'greet', queue => $1, run_at => '2020-01-01'", [queue]);
+
+  const [now, later, past] = await ear.everything();
+  expect([now, past]).toEqual(["7:0", "100:0"]);
+  const [priority, ms] = (later ?? "").split(":").map(Number);
+  expect(priority).toBe(100);
+  expect(ms).toBeGreaterThan(3_590_000);
+  expect(ms).toBeLessThanOrEqual(3_600_000);
+});
+
+test("a send whose key is taken wakes nobody", async () => {
+  const queue = newQueue();
+  await send("'greet', queue => $1, key => $1", [queue]);
+  const ear = await Ear.listen(await db.connect("reads"), queueChannel("posthaste", queue));
+
+  await send("'greet', queue => $1, key => $1", [queue]);
+
+  expect(await ear.everything()).toEqual([]);
+});
+
+test("in a transaction that is rolled back nothing is sent and nobody is woken", async () => {
+  const queue = newQueue();
+  const ear = await Ear.listen(await db.connect("reads"), queueChannel("posthaste", queue));
+
+  await db.sql("begin");
+  const id = await send("'greet', queue => $1", [queue]);
+  await db.sql("rollback");
+
+  expect(await ear.everything()).toEqual([]);
+  expect(await submission(id)).toBeUndefined();
+});

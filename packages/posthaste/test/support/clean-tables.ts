@@ -1,0 +1,12 @@
+import { beforeEach } from "vitest";
+import type { TestDatabase } from "./database.ts";
+
+/** Empties the tables before every test: a task that one test left pending must not run in the next. */
+export function useCleanTables(db: TestDatabase): void {
+  beforeEach(async () => {
+    await db.sql(
+      `truncate posthaste.submissions, posthaste.ready_tasks, posthaste.active_tasks, posthaste.finished_tasks,
+                posthaste.attempts, posthaste.waiters, posthaste.workers`,
+    );
+  });
+}

@@ -1,0 +1,157 @@
+import { expect, test } from "vitest";
+import { defineTask, fail, fixed } from "../../src/index.ts";
+import { Database } from "../../src/engine/database.ts";
+import { reap } from "../../src/reaper/reaper.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { recordingLogger, silentLogger } from "../support/loggers.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+
+const ran: string[] = [];
+const note = defineTask({
+  name: "note",
+  run: (text: string) => {
+    ran.push(text);
+    return text;
+  },
+});
+
+const past = () => new Date(Date.now() - 1_000);
+
+async function onePass(logger = silentLogger) {
+  const database = new Database({
+    locate: async () => ({ url: db.url, sessionUrl: db.url, preparedStatements: true }),
+    schema: "posthaste",
+    autoMigrate: true,
+    log: logger,
+  });
+  try {
+    return await reap(database, logger);
+  } finally {
+    await database.close();
+  }
+}
+
+test("tasks that nobody claims before their goodUntil end EXPIRED in one pass", async () => {
+  const logger = recordingLogger();
+  const app = db.app();
+  const expired = await app.sendMany(note, ["a", "b"], { goodUntil: past(), queue: "unserved" });
+  const alive = await app.send(note, "c", { goodUntil: new Date(Date.now() + 60_000) });
+  expect(await onePass(logger)).toEqual({ expired: 2 });
+  expect(await expired[0]?.info()).toMatchObject({
+    status: "EXPIRED",
+    errorCode: "TASK_EXPIRED",
+    failedAt: expect.any(Date),
+    claimedAt: null,
+    attempts: [],
+  });
+  expect((await alive.info()).status).toBe("PENDING");
+  expect(logger.lines).toMatchObject([{ level: "info", fields: { expired: 2 } }]);
+});
+
+test("a pass takes thousands, and the next finds nothing to do or say", async () => {
+  const app = db.app();
+  await app.sendMany(
+    note,
+    Array.from({ length: 2_500 }, (_, n) => String(n)),
+    { goodUntil: past(), queue: "unserved" },
+  );
+  expect(await onePass()).toEqual({ expired: 2_500 });
+  const logger = recordingLogger();
+  expect(await onePass(logger)).toEqual({ expired: 0 });
+  expect(logger.lines).toEqual([]);
+});
+
+test("who waits for a task that expires is told", async () => {
+  const app = db.app();
+  const goodUntil = new Date(Date.now() + 200);
+  const handle = await app.send(note, "x", { goodUntil, queue: "unserved" });
+  const waiting = handle.result({ timeoutMs: 10_000 });
+  await expect.poll(async () => (await onePass()).expired).toBe(1);
+  expect(await waiting).toMatchObject({ ok: false, error: { code: "TASK_EXPIRED" } });
+});
+
+test("every worker carries the pass", async () => {
+  const app = db.app({ tasks: [note], recovery: { checkIntervalMs: 1_000 } });
+  const handle = await app.send(note, "x", { goodUntil: past(), queue: "unserved" });
+  await app.worker().start();
+  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+    error: { code: "TASK_EXPIRED" },
+  });
+});
+
+test("a claim that finds an expired task at the head ends it and takes the next, without a run", async () => {
+  ran.length = 0;
+  const app = db.app({ tasks: [note] });
+  const [late, fine] = await app.sendMany(note, [
+    { input: "too late", goodUntil: past() },
+    { input: "in time", goodUntil: new Date(Date.now() + 60_000) },
+  ]);
+  await app.worker({ concurrency: 1 }).start();
+  expect(await fine?.value({ timeoutMs: 5_000 })).toBe("in time");
+  expect(await late?.result({ timeoutMs: 5_000 })).toMatchObject({
+    error: { code: "TASK_EXPIRED" },
+  });
+  expect(ran).toEqual(["in time"]);
+  expect(await late?.info()).toMatchObject({ status: "EXPIRED", startedAt: null, attempts: [] });
+});
+
+test("a thousand expired tasks at the head do not hold up the one behind them", async () => {
+  const app = db.app({ tasks: [note] });
+  await app.sendMany(
+    note,
+    Array.from({ length: 1_000 }, () => "late"),
+    { goodUntil: past() },
+  );
+  const handle = await app.send(note, "behind");
+  await app.worker({ concurrency: 2 }).start();
+  expect(await handle.value({ timeoutMs: 10_000 })).toBe("behind");
+});
+
+test("a task that is due after its goodUntil expires when that has passed", async () => {
+  const app = db.app();
+  const handle = await app.send(note, "x", {
+    delayMs: 3_600_000,
+    goodUntil: new Date(Date.now() + 100),
+  });
+  await expect.poll(async () => (await onePass()).expired).toBe(1);
+  expect((await handle.info()).status).toBe("EXPIRED");
+});
+
+test("a body that began in time may end after goodUntil", async () => {
+  const slow = defineTask({
+    name: "slow",
+    run: async (until: number) => {
+      while (Date.now() <= until) await new Promise((resolve) => setTimeout(resolve, 10));
+      return "done";
+    },
+  });
+  const app = db.app({ tasks: [slow] });
+  await app.worker().start();
+  const until = Date.now() + 300;
+  const handle = await app.send(slow, until, { goodUntil: new Date(until) });
+  expect(await handle.value({ timeoutMs: 5_000 })).toBe("done");
+});
+
+test("a retry that could not start before goodUntil is none: the task FAILS with its own error", async () => {
+  const busy = defineTask({
+    name: "busy",
+    errors: ["BUSY"],
+    retry: fixed({ intervalsMs: [5_000], retryFor: ["BUSY"] }),
+    run: () => fail("BUSY", "come back later"),
+  });
+  const app = db.app({ tasks: [busy] });
+  await app.worker().start();
+  const handle = await app.send(busy, undefined, { goodUntil: new Date(Date.now() + 2_000) });
+  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+    ok: false,
+    error: { code: "BUSY", message: "come back later" },
+  });
+  expect(await handle.info()).toMatchObject({
+    status: "FAILED",
+    retryCount: 0,
+    attempts: [{ attempt: 1, outcome: "FAILED", willRetry: false }],
+  });
+});

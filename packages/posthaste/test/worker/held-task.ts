@@ -1,0 +1,83 @@
+/** A task whose bodies wait until the test lets them go. */
+import { afterEach } from "vitest";
+import { defineTask, type TaskContext } from "../../src/index.ts";
+import { gate, type Gate } from "../support/gate.ts";
+
+export interface HeldBody {
+  readonly input: string;
+  readonly ctx: TaskContext;
+  readonly finish: Gate;
+}
+
+export interface HeldTask {
+  readonly task: ReturnType<typeof define>;
+  /** Every body that has begun, in order. */
+  readonly bodies: readonly HeldBody[];
+  readonly inputs: () => string[];
+  /** Resolves when so many bodies have begun. */
+  readonly begun: (count: number) => Promise<void>;
+  readonly finishAll: () => void;
+}
+
+export type HeldTaskFactory = (
+  name?: string,
+  options?: { readonly queue?: string; readonly priority?: number },
+) => HeldTask;
+
+/** Whatever a test still holds when it is over is let go, or its worker would wait for it. To be called after useDatabase. */
+export function useHeldTasks(): HeldTaskFactory {
+  let isOver = gate();
+  afterEach(() => {
+    isOver.open();
+    isOver = gate();
+  });
+  return (name = "held", options = {}) => {
+    return makeHeldTask(name, options, isOver.opened);
+  };
+}
+
+function makeHeldTask(
+  name: string,
+  options: { readonly queue?: string; readonly priority?: number },
+  isOver: Promise<void>,
+): HeldTask {
+  const bodies: HeldBody[] = [];
+  let watching: { readonly count: number; readonly reached: Gate }[] = [];
+  const onBegun = (body: HeldBody): void => {
+    bodies.push(body);
+    for (const { count, reached } of watching) if (bodies.length >= count) reached.open();
+    watching = watching.filter(({ count }) => bodies.length < count);
+  };
+  return {
+    task: define(name, options, onBegun, isOver),
+    bodies,
+    inputs: () => bodies.map(({ input }) => input),
+    begun(count) {
+      const reached = gate();
+      watching.push({ count, reached });
+      if (bodies.length >= count) reached.open();
+      return reached.opened;
+    },
+    finishAll() {
+      for (const { finish } of bodies) finish.open();
+    },
+  };
+}
+
+function define(
+  name: string,
+  options: { readonly queue?: string; readonly priority?: number },
+  onBegun: (body: HeldBody) => void,
+  isOver: Promise<void>,
+) {
+  return defineTask({
+    name,
+    ...options,
+    run: async (input: string, ctx) => {
+      const finish = gate();
+      onBegun({ input, ctx, finish });
+      await Promise.race([finish.opened, isOver]);
+      return `${input} done`;
+    },
+  });
+}

@@ -1,0 +1,128 @@
+import { expect, test } from "vitest";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { defineTask } from "../../src/index.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+
+/** A task that remembers in which order its bodies began. */
+function recorder() {
+  const order: string[] = [];
+  const task = defineTask({
+    name: "record",
+    run: (input: string) => {
+      order.push(input);
+      return null;
+    },
+  });
+  return { order, task };
+}
+
+test.each([1, 4])(
+  "with %i slots tasks run by priority, then by time, then by id",
+  async (concurrency) => {
+    const { order, task } = recorder();
+    const app = db.app({ tasks: [task] });
+    const ids = [
+      "00000000-0000-7000-8000-000000000001",
+      "00000000-0000-7000-8000-000000000002",
+    ] as const;
+    // At one time, by SQL: enqueued_at is the statement's, so these differ in their ids only.
+    await app.sendMany(task, [
+      { input: "default, same time, id 2", id: ids[1] },
+      { input: "default, same time, id 1", id: ids[0] },
+    ]);
+    await app.send(task, "default, later");
+    await app.send(task, "urgent", { priority: 1 });
+    await app.send(task, "middling", { priority: 50 });
+    await app.send(task, "urgent, later", { priority: 1 });
+    await app.worker({ concurrency }).start();
+    await expect.poll(() => order.length).toBe(6);
+    expect(order).toEqual([
+      "urgent",
+      "urgent, later",
+      "middling",
+      "default, same time, id 1",
+      "default, same time, id 2",
+      "default, later",
+    ]);
+  },
+);
+
+test("a task that was due earlier runs earlier, whenever it was sent", async () => {
+  const { order, task } = recorder();
+  const app = db.app({ tasks: [task] });
+  const handle = await app.send(task, "sent first, due second", { delayMs: 200 });
+  await app.send(task, "sent second, due first");
+  await expect.poll(async () => (await handle.info()).enqueuedAt < new Date()).toBe(true);
+  await app.worker({ concurrency: 1 }).start();
+  await expect.poll(() => order.length).toBe(2);
+  expect(order).toEqual(["sent second, due first", "sent first, due second"]);
+});
+
+test("a million-dollar queue goes before the others, by queuePriorities", async () => {
+  const { order, task } = recorder();
+  const app = db.app({ tasks: [task] });
+  for (const queue of ["bulk", "mail", "alerts", "mail", "bulk"]) {
+    await app.send(task, queue, { queue });
+  }
+  await app.send(task, "bulk, urgent within its queue", { queue: "bulk", priority: 1 });
+  const queuePriorities = { alerts: 1, mail: 10 };
+  await app.worker({ queues: ["bulk", "mail", "alerts"], queuePriorities, concurrency: 1 }).start();
+  await expect.poll(() => order.length).toBe(6);
+  expect(order).toEqual([
+    "alerts",
+    "mail",
+    "mail",
+    "bulk, urgent within its queue",
+    "bulk",
+    "bulk",
+  ]);
+});
+
+test("priorities of configured queues order them too, and give their tasks a priority", async () => {
+  const { order, task } = recorder();
+  const queues = { default: {}, alerts: { priority: 1 } };
+  const app = db.app({ tasks: [task], queues });
+  await app.send(task, "default");
+  const alert = await app.send(task, "alert", { queue: "alerts" });
+  expect((await alert.info()).priority).toBe(1);
+  await app.worker({ concurrency: 1 }).start();
+  await expect.poll(() => order.length).toBe(2);
+  expect(order).toEqual(["alert", "default"]);
+});
+
+test("tasks that are not due do not hold up those that are, whatever their priority", async () => {
+  const { order, task } = recorder();
+  const app = db.app({ tasks: [task] });
+  await app.sendMany(
+    task,
+    Array.from({ length: 5_000 }, () => "tomorrow"),
+    { priority: 1, delayMs: 86_400_000 },
+  );
+  await app.send(task, "now");
+  await app.worker({ concurrency: 1 }).start();
+  await expect.poll(() => order).toEqual(["now"]);
+});
+
+test("an urgent task that arrives while others wait runs next", async () => {
+  const order: string[] = [];
+  let sendUrgent = async (): Promise<unknown> => undefined;
+  const task = defineTask({
+    name: "record",
+    run: async (input: string) => {
+      order.push(input);
+      if (input === "first") await sendUrgent();
+      return null;
+    },
+  });
+  const app = db.app({ tasks: [task] });
+  sendUrgent = () => app.send(task, "urgent", { priority: 1 });
+  // One of that priority before: a lane that the worker does not know yet is known only when its notification is there.
+  await app.send(task, "zeroth", { priority: 1 });
+  await app.sendMany(task, ["first", "second", "third"]);
+  await app.worker({ concurrency: 1 }).start();
+  await expect.poll(() => order.length).toBe(5);
+  expect(order).toEqual(["zeroth", "first", "urgent", "second", "third"]);
+});

@@ -1,0 +1,213 @@
+import { expect, test } from "vitest";
+import { defineTask, TaskAborted } from "../../src/index.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { gate } from "../support/gate.ts";
+import { recordingLogger } from "../support/loggers.ts";
+import { useHeldTasks } from "./held-task.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const heldTask = useHeldTasks();
+
+test("stop waits for running tasks to end and writes their results", async () => {
+  const held = heldTask();
+  const app = db.app({ tasks: [held.task] });
+  const worker = await app.worker({ concurrency: 2 }).start();
+  const handles = await app.sendMany(held.task, ["a", "b"]);
+  await held.begun(2);
+  let hasStopped = false;
+  const stopping = worker.stop().then(() => (hasStopped = true));
+  held.bodies[0]?.finish.open();
+  await expect.poll(async () => (await handles[0]?.info())?.status).toBe("COMPLETED");
+  expect(hasStopped).toBe(false);
+  expect(held.bodies[1]?.ctx.signal.aborted).toBe(false);
+  held.finishAll();
+  await stopping;
+  expect((await handles[1]?.info())?.status).toBe("COMPLETED");
+});
+
+test("from the moment of stop on nothing more is claimed", async () => {
+  const held = heldTask();
+  const app = db.app({ tasks: [held.task] });
+  const worker = await app.worker({ concurrency: 1 }).start();
+  const handles = await app.sendMany(held.task, ["a", "b"]);
+  await held.begun(1);
+  const stopping = worker.stop();
+  held.finishAll();
+  await stopping;
+  expect(held.inputs()).toEqual(["a"]);
+  expect((await handles[1]?.info())?.status).toBe("PENDING");
+});
+
+test("tasks fetched ahead go back to their old place, untouched", async () => {
+  const held = heldTask();
+  const app = db.app({ tasks: [held.task], prefetchBuffer: 5 });
+  const worker = await app.worker({ concurrency: 1 }).start();
+  const handles = await app.sendMany(held.task, ["a", "b", "c"]);
+  const before = await Promise.all(handles.map((handle) => handle.info()));
+  await held.begun(1);
+  await expect
+    .poll(
+      async () =>
+        (await db.sql("select from posthaste.active_tasks where status = 'CLAIMED'")).length,
+    )
+    .toBe(2);
+  const stopping = worker.stop();
+  await expect.poll(async () => (await handles[2]?.info())?.status).toBe("PENDING");
+  held.finishAll();
+  await stopping;
+  const after = await Promise.all(handles.map((handle) => handle.info()));
+  expect(after.slice(1)).toMatchObject(
+    before.slice(1).map(({ enqueuedAt }) => ({
+      status: "PENDING",
+      enqueuedAt,
+      claimedAt: null,
+      worker: null,
+      attempts: [],
+    })),
+  );
+
+  // Another worker takes them in their old order.
+  await app.worker({ concurrency: 1 }).start();
+  await held.begun(2);
+  held.finishAll();
+  await held.begun(3);
+  held.finishAll();
+  expect(held.inputs()).toEqual(["a", "b", "c"]);
+  expect((await handles[2]?.info())?.attempts).toMatchObject([{ attempt: 1 }]);
+});
+
+test("after shutdownGraceMs the signal aborts with SHUTDOWN, and a body that heeds it ends as it says", async () => {
+  const begun = gate();
+  const reasons: unknown[] = [];
+  const heedful = defineTask({
+    name: "heedful",
+    run: async (_: null, { signal }) => {
+      begun.open();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      reasons.push(signal.reason);
+      return "saved my work";
+    },
+  });
+  const app = db.app({ tasks: [heedful] });
+  const worker = await app.worker({ shutdownGraceMs: 50 }).start();
+  const handle = await app.send(heedful);
+  await begun.opened;
+  await worker.stop();
+  expect(reasons).toEqual([expect.any(TaskAborted)]);
+  expect(reasons[0]).toMatchObject({ reason: "SHUTDOWN" });
+  expect(await handle.value({ timeoutMs: 5_000 })).toBe("saved my work");
+});
+
+test("a body that does not stop is given back: its attempt is kept as INTERRUPTED, its retries are not touched, and another worker runs it", async () => {
+  const held = heldTask();
+  const logger = recordingLogger();
+  const app = db.app({ tasks: [held.task], logger });
+  const worker = await app.worker({ shutdownGraceMs: 0 }).start();
+  const handle = await app.send(held.task, "stubborn");
+  await held.begun(1);
+  const sent = await handle.info();
+  await worker.stop();
+  const back = await handle.info();
+  expect(back).toMatchObject({
+    status: "PENDING",
+    retryCount: 0,
+    enqueuedAt: sent.enqueuedAt,
+    attempts: [{ attempt: 1, outcome: "INTERRUPTED", workerId: worker.id }],
+  });
+  expect(logger.lines.map(({ message }) => message)).toContainEqual(
+    expect.stringContaining("did not stop when it was told to"),
+  );
+
+  const second = await app.worker().start();
+  await held.begun(2);
+  expect(held.bodies[1]?.ctx.attempt).toBe(2);
+  // The first body ends late: its result is nobody's.
+  held.bodies[0]?.finish.open();
+  await expect.poll(async () => (await handle.info()).status).toBe("RUNNING");
+  held.finishAll();
+  await handle.value({ timeoutMs: 5_000 });
+  expect(await handle.info()).toMatchObject({
+    status: "COMPLETED",
+    retryCount: 0,
+    attempts: [
+      { attempt: 1, outcome: "INTERRUPTED" },
+      { attempt: 2, outcome: "COMPLETED", workerId: second.id },
+    ],
+  });
+});
+
+test("another worker that is idle takes over at once what a stopping one gives back", async () => {
+  const held = heldTask();
+  const resilience = { notifyPollIntervalMs: 60_000 };
+  const first = db.app({ tasks: [held.task], resilience });
+  const stubborn = await first.worker({ shutdownGraceMs: 0 }).start();
+  const handle = await first.send(held.task, "x");
+  await held.begun(1);
+  const second = db.app({ tasks: [held.task], resilience });
+  await second.worker().start();
+  await stubborn.stop();
+  const stoppedAt = performance.now();
+  await held.begun(2);
+  expect(performance.now() - stoppedAt).toBeLessThan(1_500);
+  held.finishAll();
+  await handle.value({ timeoutMs: 5_000 });
+});
+
+test("hurry ends the grace period early", async () => {
+  const held = heldTask();
+  const app = db.app({ tasks: [held.task] });
+  const worker = await app.worker({ shutdownGraceMs: 60_000 }).start();
+  const handle = await app.send(held.task, "x");
+  await held.begun(1);
+  const begun = performance.now();
+  const stopping = worker.stop();
+  worker.hurry();
+  await stopping;
+  expect(performance.now() - begun).toBeLessThan(5_000);
+  expect((await handle.info()).status).toBe("PENDING");
+  held.finishAll();
+});
+
+test("claims are renewed while a stopping worker waits for its tasks", async () => {
+  const held = heldTask();
+  const app = db.app({
+    tasks: [held.task],
+    recovery: { runnerHeartbeatIntervalMs: 1_000, claimerHeartbeatIntervalMs: 1_000 },
+  });
+  const worker = await app.worker().start();
+  const handle = await app.send(held.task, "x");
+  await held.begun(1);
+  const stopping = worker.stop();
+  const [claimed] = await db.sql<{ at: Date }>(
+    "select heartbeat_at as at from posthaste.active_tasks where task_id = $1",
+    [handle.id],
+  );
+  await expect
+    .poll(
+      async () => {
+        const [row] = await db.sql<{ at: Date }>(
+          "select heartbeat_at as at from posthaste.active_tasks where task_id = $1",
+          [handle.id],
+        );
+        return Number(row?.at) > Number(claimed?.at);
+      },
+      { timeout: 5_000 },
+    )
+    .toBe(true);
+  held.finishAll();
+  await stopping;
+});
+
+test("a task whose cancellation was requested and that does not stop ends CANCELLED, not given back", async () => {
+  const held = heldTask();
+  const app = db.app({ tasks: [held.task] });
+  const worker = await app.worker({ shutdownGraceMs: 0 }).start();
+  const handle = await app.send(held.task, "x");
+  await held.begun(1);
+  expect(await handle.cancel()).toBe("requested");
+  await worker.stop();
+  expect((await handle.info()).status).toBe("CANCELLED");
+  held.finishAll();
+});
