@@ -169,8 +169,7 @@ async function closeAll({
 }: Parts): Promise<void> {
   await Promise.all([...workers].map((worker) => worker.stop()));
   await sender.close();
-  await waits.close();
-  await listener.close();
+  await Promise.all([waits.close(), listener.close()]);
   await database.close();
   await location.release();
 }

@@ -40,6 +40,7 @@ export class ResultWaits {
   readonly #reads: NaturalBatcher<string, StoredResult>;
   #ear: Subscription | undefined;
   #poll: Periodic | undefined;
+  #hasRegistered = false;
   #isClosed = false;
 
   constructor(options: ResultWaitsOptions) {
@@ -89,8 +90,8 @@ export class ResultWaits {
       for (const { reject } of waiters) reject(closed());
     this.#ear?.unsubscribe();
     await this.#poll?.stop();
-    if (this.#ear === undefined) return;
     await this.#registrations.idle(); // or what is being registered now would stay behind
+    if (!this.#hasRegistered) return;
     const { store, reads } = this.#options.database;
     // Rows that stay behind are pruned by the next maintenance pass.
     await store.awaitResults.forget(reads, this.#channel).catch(() => undefined);
@@ -149,10 +150,12 @@ export class ResultWaits {
 
   async #registerAndRead(ids: readonly string[]): Promise<{ answer: StoredResult }[]> {
     return repeatSafely(async () => {
+      if (this.#isClosed) throw closed();
       const { database } = this.#options;
       await database.ensureSchema();
       const connection = await database.reads.connection();
       const { awaitResults } = database.store;
+      this.#hasRegistered = true;
       // Pipelined: two statements, two commits, one round trip; the second sees what was committed before it began.
       const [, found] = await Promise.all([
         awaitResults.register(connection, ids, this.#channel),

@@ -83,7 +83,7 @@ test("a task that does not exist is TASK_NOT_FOUND, however it is asked for", as
   expect(await Promise.allSettled(asked)).toMatchObject(
     asked.map(() => ({ reason: { code: "TASK_NOT_FOUND", retryable: false } })),
   );
-  expect(await waiters()).toBe(0);
+  await expect.poll(waiters).toBe(0);
 });
 
 test("a result that is not stored any more is RESULT_NOT_AVAILABLE", async () => {

@@ -14,7 +14,7 @@ const db = useDatabase();
 async function tasksInManyQueues(count: number): Promise<{ id: string; request: ClaimRequest }[]> {
   const queues = Array.from({ length: count }, newQueue);
   const ids = await addReady(
-    db.sql,
+    db,
     queues.map((queue) => ({ queue })),
   );
   return ids.map((id, n) => ({
@@ -58,7 +58,7 @@ test("1,000 cancellations that race with a claim for a free slot: the answer and
       seen.requested++;
       expect(answer).toBe("requested");
       if (task === undefined) throw new Error("requested, and nobody runs it");
-      const { active } = await placesOf(db.sql, id);
+      const { active } = await placesOf(db, id);
       expect(active?.["cancel_requested_at"]).not.toBeNull();
       const settle = { id, claimId: task.claimId, edge: "succeed", ran: true } as const;
       const { overridden } = await db.store.settleTasks(worker, [settle]);
@@ -126,7 +126,7 @@ test("a cancellation that waited for a claim is requested", async () => {
     await worker.query(BEGIN);
     const { tasks } = await db.store.claimAndStart(worker, request);
     const cancel = db.store.cancelTask(canceller, id);
-    await untilWaiting(db.sql, 1);
+    await untilWaiting(db, 1);
     await worker.query(COMMIT);
 
     expect(await cancel).toBe("requested");

@@ -15,7 +15,7 @@ function backIntoLine(claim: Claim, n = 0): SettledTask {
 
 async function running(count: number): Promise<Claim[]> {
   return addActive(
-    db.sql,
+    db,
     Array.from({ length: count }, () => ({})),
   );
 }
@@ -63,7 +63,7 @@ test("a cancellation that waited for a retry finds the task in the line and canc
     await worker.query(BEGIN);
     await db.store.settleTasks(worker, [backIntoLine(claim, n)]);
     const answer = db.store.cancelTask(canceller, claim.id);
-    await untilWaiting(db.sql, 1);
+    await untilWaiting(db, 1);
     await worker.query(COMMIT);
 
     expect(await answer).toBe("cancelled");
@@ -78,7 +78,7 @@ test("a retry that waited for a cancellation ends the task CANCELLED", async () 
     await canceller.query(BEGIN);
     expect(await db.store.cancelTask(canceller, claim.id)).toBe("requested");
     const settle = db.store.settleTasks(worker, [backIntoLine(claim, n)]);
-    await untilWaiting(db.sql, 1);
+    await untilWaiting(db, 1);
     await canceller.query(COMMIT);
 
     const overridden = [{ id: claim.id, status: "CANCELLED" }];
@@ -94,7 +94,7 @@ test("a cancellation that waited for an end says that it came too late", async (
     await worker.query(BEGIN);
     await db.store.settleTasks(worker, [{ ...claim, edge: "succeed", ran: true }]);
     const answer = db.store.cancelTask(canceller, claim.id);
-    await untilWaiting(db.sql, 1);
+    await untilWaiting(db, 1);
     await worker.query(COMMIT);
 
     expect(await answer).toBe("finished");

@@ -47,14 +47,16 @@ function back(claims: readonly Claim[]): SettledTask[] {
 /** Fresh tasks for those that were cancelled, and some that expire before anybody claims them. */
 function supply(count: number): Promise<unknown> {
   return addReady(
-    db.sql,
+    db,
     Array.from({ length: count }, (_, n) => (n % 4 === 0 ? { queue, goodMs: -1 } : { queue })),
   );
 }
 
 test("moves of the same rows in opposite orders, with heartbeats, cancellations and claims between, never deadlock", async () => {
   const [one, other, heart, canceller, expirer, rival] = await Promise.all(
-    (["moves", "moves", "moves", "reads", "reads", "moves"] as const).map(db.connect),
+    (["moves", "moves", "moves", "reads", "reads", "moves"] as const).map((profile) =>
+      db.connect(profile),
+    ),
   );
   if (!one || !other || !heart || !canceller || !expirer || !rival) throw new Error("six asked");
   await supply(400);

@@ -21,7 +21,7 @@ function settled(claim: Claim, edge: SettlingEdge = "succeed"): SettledTask {
 async function tasksOfManyWorkers(count: number, status: "CLAIMED" | "RUNNING" = "RUNNING") {
   const workers = Array.from({ length: count }, () => randomUUID());
   const claims = await addActive(
-    db.sql,
+    db,
     workers.map((workerId) => ({ workerId, status })),
   );
   return claims.map((claim, n) => ({ ...claim, workerId: workers[n] ?? "" }));
@@ -36,7 +36,7 @@ test("1,000 finishes that waited for a heartbeat of their own row all find it", 
     void heart.query(BEGIN);
     await db.store.holdClaims.renew(heart, workerId, 60_000);
     const finish = db.store.settleTasks(finisher, [settled(claim, edges[n % edges.length])]);
-    await untilWaiting(db.sql, 1);
+    await untilWaiting(db, 1);
     await heart.query(COMMIT);
     if ((await finish).settled !== 1) misses.push(claim.id);
   }
@@ -51,7 +51,7 @@ test("batches that waited for a heartbeat of all their rows find every one", asy
   for (let round = 0; round < 50; round++) {
     const workerId = randomUUID();
     const claims = await addActive(
-      db.sql,
+      db,
       Array.from({ length: 20 }, () => ({ workerId })),
     );
     void heart.query(BEGIN);
@@ -60,7 +60,7 @@ test("batches that waited for a heartbeat of all their rows find every one", asy
       finisher,
       claims.map((claim) => settled(claim)),
     );
-    await untilWaiting(db.sql, 1);
+    await untilWaiting(db, 1);
     await heart.query(COMMIT);
 
     expect((await finish).settled).toBe(20);
@@ -71,13 +71,14 @@ test("a heart that beats all the time makes no finish miss", async () => {
   const [heart, finisher] = [await db.connect(), await db.connect()];
   const workerId = randomUUID();
   const claims = await addActive(
-    db.sql,
+    db,
     Array.from({ length: 1_000 }, () => ({ workerId })),
   );
-  let isOver = false;
+  const finishing = new AbortController();
   const beating = (async (): Promise<number> => {
     let beats = 0;
-    for (; !isOver; beats++) await db.store.holdClaims.renew(heart, workerId, 60_000);
+    for (; !finishing.signal.aborted; beats++)
+      await db.store.holdClaims.renew(heart, workerId, 60_000);
     return beats;
   })();
 
@@ -86,7 +87,7 @@ test("a heart that beats all the time makes no finish miss", async () => {
     const batch = claims.slice(from, from + 10).map((claim) => settled(claim));
     finished += (await db.store.settleTasks(finisher, batch)).settled;
   }
-  isOver = true;
+  finishing.abort();
 
   expect(finished).toBe(1_000);
   expect(await beating).toBeGreaterThan(10);
@@ -95,7 +96,7 @@ test("a heart that beats all the time makes no finish miss", async () => {
 test("a heartbeat does not wait for a finish, and does not bring the row back", async () => {
   const [heart, finisher] = [await db.connect(), await db.connect()];
   const workerId = randomUUID();
-  const claims = await addActive(db.sql, [{ workerId }, { workerId }]);
+  const claims = await addActive(db, [{ workerId }, { workerId }]);
 
   await finisher.query(BEGIN);
   await db.store.settleTasks(
@@ -116,7 +117,7 @@ test("200 starts that waited for a heartbeat of their own row all find it", asyn
     void heart.query(BEGIN);
     await db.store.holdClaims.renew(heart, workerId, 60_000);
     const start = db.store.startTasks(starter, [claim], 60_000);
-    await untilWaiting(db.sql, 1);
+    await untilWaiting(db, 1);
     await heart.query(COMMIT);
 
     expect((await start).started).toEqual([{ id: claim.id, runNo: 1 }]);
@@ -131,7 +132,7 @@ test("a finish that waited while its task was taken away settles nothing", async
     await taker.query(BEGIN);
     await taker.query(REQUEUE, [id]);
     const finish = db.store.settleTasks(finisher, [settled({ id, claimId })]);
-    await untilWaiting(db.sql, 1);
+    await untilWaiting(db, 1);
     await taker.query(COMMIT);
 
     expect(await finish).toEqual({ settled: 0, overridden: [] });

@@ -19,15 +19,15 @@ test("two senders of the same keys in opposite orders wait for each other and do
     db.connect("sends"),
     db.connect("sends"),
   ]);
-  const { missing } = db.store.insertTasks;
+  const { insertTasks } = db.store;
 
   // The first sender is stopped in the middle, at a key that somebody has not committed yet.
   await gate.query(BEGIN);
-  await missing(gate, rows(["m"]));
-  const sentFirst = missing(first, rows(["a", "m", "z"]));
-  await untilWaiting(db.sql, 1);
-  const sentSecond = missing(second, rows(["z", "m", "a"]));
-  await untilWaiting(db.sql, 2);
+  await insertTasks.missing(gate, rows(["m"]));
+  const sentFirst = insertTasks.missing(first, rows(["a", "m", "z"]));
+  await untilWaiting(db, 1);
+  const sentSecond = insertTasks.missing(second, rows(["z", "m", "a"]));
+  await untilWaiting(db, 2);
   await gate.query(COMMIT);
 
   expect((await sentFirst).size).toBe(2);
@@ -40,17 +40,17 @@ test("two senders of the same ids in opposite orders wait for each other and do 
     db.connect("sends"),
     db.connect("sends"),
   ]);
-  const { missing } = db.store.insertTasks;
+  const { insertTasks } = db.store;
   const [a = "", m = "", z = ""] = [randomUUID(), randomUUID(), randomUUID()].sort();
   const row = { name: "some-task", queue: "default", priority: 100, input: {} };
   const withIds = (...ids: string[]): string => JSON.stringify(ids.map((id) => ({ ...row, id })));
 
   await gate.query(BEGIN);
-  await missing(gate, withIds(m));
-  const sentFirst = missing(first, withIds(a, m, z));
-  await untilWaiting(db.sql, 1);
-  const sentSecond = missing(second, withIds(z, m, a));
-  await untilWaiting(db.sql, 2);
+  await insertTasks.missing(gate, withIds(m));
+  const sentFirst = insertTasks.missing(first, withIds(a, m, z));
+  await untilWaiting(db, 1);
+  const sentSecond = insertTasks.missing(second, withIds(z, m, a));
+  await untilWaiting(db, 2);
   await gate.query(COMMIT);
 
   expect(await sentFirst).toEqual(new Set([a, z]));

@@ -21,8 +21,8 @@ export interface Explained {
   readonly indexes: readonly string[];
   /** Pages looked at, cached or not. */
   readonly buffers: number;
-  /** Rows of tables that were looked at in vain. */
-  readonly filteredOut: number;
+  /** Rows of tables that were looked at, wanted or not. */
+  readonly rowsRead: number;
   readonly executionMs: number;
 }
 
@@ -73,11 +73,7 @@ async function explainNow(
       .map((node) => node["Relation Name"] ?? ""),
     indexes: [...new Set(nodes.flatMap((node) => node["Index Name"] ?? []))].sort(),
     buffers: sum(nodes.map(ownBuffers)),
-    filteredOut: sum(
-      nodes
-        .filter((node) => node["Relation Name"] !== undefined)
-        .map((node) => (node["Rows Removed by Filter"] ?? 0) * (node["Actual Loops"] ?? 1)),
-    ),
+    rowsRead: sum(nodes.map(rowsRead)),
     executionMs: answer["Execution Time"],
   };
 }
@@ -96,6 +92,13 @@ function ownBuffers(node: PlanNode): number {
   return Math.max(0, allBuffers(node) - sum((node.Plans ?? []).map(allBuffers)));
 }
 
+/** Rows that a scan of a table met, over all its loops. */
+export function rowsRead(node: PlanNode): number {
+  if (!node["Node Type"].endsWith("Scan") || node["Relation Name"] === undefined) return 0;
+  const met = (node["Actual Rows"] ?? 0) + (node["Rows Removed by Filter"] ?? 0);
+  return met * (node["Actual Loops"] ?? 1);
+}
+
 function allBuffers(node: PlanNode): number {
   return (node["Shared Hit Blocks"] ?? 0) + (node["Shared Read Blocks"] ?? 0);
 }
@@ -108,10 +111,16 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }
 
+/** A value as the driver would send it, quoted. */
 function literal(value: unknown): string {
-  if (value === null) return "null";
   const text = Array.isArray(value)
-    ? `{${value.map((item) => `"${String(item).replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`
-    : String(value);
+    ? `{${value.map((item) => `"${asText(item).replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`
+    : asText(value);
   return `'${text.replaceAll("'", "''")}'`;
+}
+
+function asText(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "number") return String(value);
+  throw new TypeError(`a ${typeof value} among the values of a statement`);
 }

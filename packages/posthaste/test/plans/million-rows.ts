@@ -46,11 +46,11 @@ const worker = "('0000000f' || lpad(to_hex(n % 20), 24, '0'))::uuid";
 
 /** One INSERT … SELECT per table, with the indexes in place: about 14 s for the millions. */
 export async function fillSchema(
-  sql: TestDatabase["sql"],
+  db: Pick<TestDatabase, "sql">,
   schema: string,
   { due, ready, finished, all }: Sizes,
 ): Promise<void> {
-  await sql(`
+  await db.sql(`
     set synchronous_commit = off;
     insert into ${schema}.submissions (task_id, name, queue, priority, input, sent_at, key)
     select ${id}, 'some-task', 'default', 100, '{}', now() - interval '1 day',

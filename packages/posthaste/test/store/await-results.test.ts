@@ -104,12 +104,12 @@ test("registrations older than a day are pruned", async () => {
 
 test("reading tells an end, a task under way, and an id that was never sent", async () => {
   const connection = await db.connect("reads");
-  const completed = await addOneActive(db.sql);
+  const completed = await addOneActive(db);
   await db.store.settleTasks(await db.connect(), [
     { ...completed, edge: "succeed", ran: true, result: '{"n":1}' },
   ]);
-  const failed = await addFinished(db.sql);
-  const [pending, unknown] = [await addOneReady(db.sql), randomUUID()];
+  const failed = await addFinished(db);
+  const [pending, unknown] = [await addOneReady(db), randomUUID()];
 
   const rows = await db.store.awaitResults.read(connection, [
     completed.id,
@@ -130,7 +130,7 @@ test("reading tells an end, a task under way, and an id that was never sent", as
 });
 
 test("a stored null is told from no result", async () => {
-  const [nothing] = await addActive(db.sql, [{}]);
+  const [nothing] = await addActive(db, [{}]);
   if (nothing === undefined) throw new Error("one was asked for");
   await db.store.settleTasks(await db.connect(), [{ ...nothing, edge: "succeed", ran: true }]);
 

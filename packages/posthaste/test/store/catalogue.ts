@@ -1,8 +1,11 @@
 import type { TestDatabase } from "../support/database.ts";
 
 /** Everything a schema holds, as PostgreSQL's catalogue tells it, one line each; the schema's own name is left out. */
-export async function readCatalogue(sql: TestDatabase["sql"], schema: string): Promise<string[]> {
-  const rows = await sql<{ line: string }>(
+export async function readCatalogue(
+  db: Pick<TestDatabase, "sql">,
+  schema: string,
+): Promise<string[]> {
+  const rows = await db.sql<{ line: string }>(
     `select format('table %s %s %s %s', relname, relkind, relpersistence, reloptions) as line
        from pg_class where relnamespace = $1::regnamespace
      union all

@@ -64,7 +64,7 @@ async function claimed(holder: Connection, claimer: Connection, given: Case) {
   const queueOf = (n: number): string => queues[n] ?? "";
   const waiting: Waiting[] = given.tasks.map((each) => ({ ...each, id: randomUUID() }));
   await addReady(
-    db.sql,
+    db,
     waiting.map(({ id, queue, priority, dueMinutes, goodMinutes }) => ({
       id,
       queue: queueOf(queue),

@@ -7,7 +7,7 @@ import { addActive, addOneReady, addReady, placesOf } from "./task-rows.ts";
 const db = useDatabase();
 
 test("pending tasks past their deadline end EXPIRED, due or not, and the others stay", async () => {
-  const [due = "", notDue = "", good = "", endless = ""] = await addReady(db.sql, [
+  const [due = "", notDue = "", good = "", endless = ""] = await addReady(db, [
     { goodMs: -1, dueMs: -5_000, runs: 2, retryCount: 2 },
     { goodMs: -1, dueMs: 60_000 },
     { goodMs: 60_000 },
@@ -17,7 +17,7 @@ test("pending tasks past their deadline end EXPIRED, due or not, and the others 
   const expired = await db.store.expireTasks(await db.connect("reads"), 100);
 
   expect(expired.sort()).toEqual([due, notDue].sort());
-  const { finished } = await placesOf(db.sql, due);
+  const { finished } = await placesOf(db, due);
   expect(finished).toMatchObject({
     status: "EXPIRED",
     run_no: 2,
@@ -27,22 +27,22 @@ test("pending tasks past their deadline end EXPIRED, due or not, and the others 
     error_code: "TASK_EXPIRED",
     error: { code: "TASK_EXPIRED" },
   });
-  for (const id of [good, endless]) expect((await placesOf(db.sql, id)).ready).not.toBeNull();
+  for (const id of [good, endless]) expect((await placesOf(db, id)).ready).not.toBeNull();
 });
 
 test("a claimed or running task is not expired", async () => {
-  const claims = await addActive(db.sql, [
+  const claims = await addActive(db, [
     { goodMs: -1, status: "CLAIMED" },
     { goodMs: -1, status: "RUNNING" },
   ]);
 
   expect(await db.store.expireTasks(await db.connect("reads"), 100)).toEqual([]);
 
-  for (const { id } of claims) expect((await placesOf(db.sql, id)).active).not.toBeNull();
+  for (const { id } of claims) expect((await placesOf(db, id)).active).not.toBeNull();
 });
 
 test("a pass ends no more than its limit, the oldest deadlines first", async () => {
-  const [last, first, middle] = await addReady(db.sql, [
+  const [last = "", first = "", middle = ""] = await addReady(db, [
     { goodMs: -1_000 },
     { goodMs: -3_000 },
     { goodMs: -2_000 },
@@ -55,8 +55,8 @@ test("a pass ends no more than its limit, the oldest deadlines first", async () 
 });
 
 test("what a claimer holds is left to it, and nobody waits", async () => {
-  const held = await addOneReady(db.sql, { goodMs: -1 });
-  const free = await addOneReady(db.sql, { goodMs: -1 });
+  const held = await addOneReady(db, { goodMs: -1 });
+  const free = await addOneReady(db, { goodMs: -1 });
   const holder = await db.connect("reads");
   await holder.query(BEGIN);
   await holder.query(

@@ -12,7 +12,7 @@ async function isOwn(claim: Claim): Promise<boolean> {
 }
 
 test("an end that the claim wrote is its own", async () => {
-  const [completed, failed] = await addActive(db.sql, [{}, {}]);
+  const [completed, failed] = await addActive(db, [{}, {}]);
   if (completed === undefined || failed === undefined) throw new Error("two were asked for");
   await db.store.settleTasks(await db.connect(), [
     { ...completed, edge: "succeed", ran: true, result: "1" },
@@ -25,7 +25,7 @@ test("an end that the claim wrote is its own", async () => {
 });
 
 test("an end that was turned into a cancellation is its own", async () => {
-  const claim = await addOneActive(db.sql, { isCancelRequested: true });
+  const claim = await addOneActive(db, { isCancelRequested: true });
   await db.store.settleTasks(await db.connect(), [{ ...claim, edge: "succeed", ran: true }]);
 
   expect(await isOwn(claim)).toBe(true);
@@ -33,7 +33,7 @@ test("an end that was turned into a cancellation is its own", async () => {
 
 test("a retry that the claim wrote is its own, also when the task has run again since", async () => {
   const connection = await db.connect();
-  const claim = await addOneActive(db.sql, { queue: "retried" });
+  const claim = await addOneActive(db, { queue: "retried" });
   await db.store.settleTasks(connection, [{ ...claim, edge: "retry", ran: true, ...broken }]);
   expect(await isOwn(claim)).toBe(true);
 
@@ -54,14 +54,14 @@ test.each([
   ["failed", "select posthaste.fail($1, 'OPERATOR', 'enough')"],
   ["requeued", "select posthaste.requeue($1)"],
 ])("a task that somebody else %s is not the claim's own", async (_, text) => {
-  const claim = await addOneActive(db.sql);
+  const claim = await addOneActive(db);
   await db.sql(text, [claim.id]);
 
   expect(await isOwn(claim)).toBe(false);
 });
 
 test("a task that somebody cancelled before it began is not the claim's own", async () => {
-  const claim = await addOneActive(db.sql, { status: "CLAIMED" });
+  const claim = await addOneActive(db, { status: "CLAIMED" });
   await db.sql("select posthaste.cancel($1)", [claim.id]);
 
   expect(await isOwn(claim)).toBe(false);
@@ -70,7 +70,7 @@ test("a task that somebody cancelled before it began is not the claim's own", as
 test("of many claims, those with commits of their own are named", async () => {
   const connection = await db.connect();
   const claims = await addActive(
-    db.sql,
+    db,
     Array.from({ length: 20 }, () => ({})),
   );
   const settled = claims.filter((_, n) => n % 2 === 0);

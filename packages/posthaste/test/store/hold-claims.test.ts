@@ -9,27 +9,27 @@ const db = useDatabase();
 
 test("a renewal moves the lease and the heartbeat of every claim of the worker, and of no other", async () => {
   const workerId = randomUUID();
-  const [running, claimed, foreign] = await addActive(db.sql, [
+  const [running, claimed, foreign] = await addActive(db, [
     { workerId, heldMs: 60_000 },
     { workerId, heldMs: 60_000, status: "CLAIMED" },
     { heldMs: 60_000 },
   ]);
-  const before = await placesOf(db.sql, foreign?.id ?? "");
+  const before = await placesOf(db, foreign?.id ?? "");
 
   await db.store.holdClaims.renew(await db.connect(), workerId, 300_000);
 
   for (const claim of [running, claimed]) {
-    const { active } = await placesOf(db.sql, claim?.id ?? "");
+    const { active } = await placesOf(db, claim?.id ?? "");
     expect(msFromNow(active?.["heartbeat_at"])).toBeGreaterThan(-10_000);
     expect(msFromNow(active?.["claim_expires_at"])).toBeGreaterThan(250_000);
     expect(msFromNow(active?.["claimed_at"])).toBeLessThan(-50_000);
   }
-  expect(await placesOf(db.sql, foreign?.id ?? "")).toEqual(before);
+  expect(await placesOf(db, foreign?.id ?? "")).toEqual(before);
 });
 
 test("a renewal leaves out a row that somebody holds, and does not wait for it", async () => {
   const workerId = randomUUID();
-  const [held, free] = await addActive(db.sql, [
+  const [held, free] = await addActive(db, [
     { workerId, heldMs: 60_000 },
     { workerId, heldMs: 60_000 },
   ]);
@@ -43,14 +43,14 @@ test("a renewal leaves out a row that somebody holds, and does not wait for it",
   await db.store.holdClaims.renew(beating, workerId, 300_000);
 
   const beatOf = async (id = ""): Promise<number> =>
-    msFromNow((await placesOf(db.sql, id)).active?.["heartbeat_at"]);
+    msFromNow((await placesOf(db, id)).active?.["heartbeat_at"]);
   expect(await beatOf(held?.id)).toBeLessThan(-50_000);
   expect(await beatOf(free?.id)).toBeGreaterThan(-10_000);
 });
 
 test("a renewal is a HOT update: it writes to no index", async () => {
   const workerId = randomUUID();
-  await addActive(db.sql, [{ workerId }, { workerId }]);
+  await addActive(db, [{ workerId }, { workerId }]);
   const connection = await db.connect();
 
   await connection.query(BEGIN);
@@ -66,8 +66,8 @@ test("a renewal is a HOT update: it writes to no index", async () => {
 
 test("the list names the worker's claims and nobody else's", async () => {
   const workerId = randomUUID();
-  const claims = await addActive(db.sql, [{ workerId }, { workerId, status: "CLAIMED" }]);
-  await addActive(db.sql, [{}]);
+  const claims = await addActive(db, [{ workerId }, { workerId, status: "CLAIMED" }]);
+  await addActive(db, [{}]);
 
   const listed = await db.store.holdClaims.list(await db.connect(), workerId);
 
@@ -98,8 +98,8 @@ test("a stray claim is adopted with everything that the claim itself would have 
 test("a stray that was only claimed says so, and nobody adopts another worker's claim", async () => {
   const connection = await db.connect();
   const workerId = randomUUID();
-  const own = await addOneActive(db.sql, { workerId, status: "CLAIMED" });
-  const foreign = await addOneActive(db.sql);
+  const own = await addOneActive(db, { workerId, status: "CLAIMED" });
+  const foreign = await addOneActive(db);
 
   const adopted = await db.store.holdClaims.adopt(connection, workerId, [
     own.claimId,

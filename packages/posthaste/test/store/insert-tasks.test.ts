@@ -55,7 +55,7 @@ async function submissionOf(id: string): Promise<Submission> {
 test("fresh rows are pending, with nothing run and nothing spent", async () => {
   const id = await send({ name: "greet", queue: "mail", priority: 7 });
 
-  const { ready, active, finished } = await placesOf(db.sql, id);
+  const { ready, active, finished } = await placesOf(db, id);
   expect([active, finished]).toEqual([null, null]);
   expect(ready).toMatchObject({
     name: "greet",
@@ -79,7 +79,7 @@ test("fresh rows fail as a whole if one of them exists", async () => {
     { code: "23505" },
   );
 
-  expect((await placesOf(db.sql, unknown.id)).ready).toBeNull();
+  expect((await placesOf(db, unknown.id)).ready).toBeNull();
 });
 
 test("options and flags are stored as they were sent", async () => {
@@ -111,7 +111,7 @@ test("an id that stands twice in one batch is one task, and the others of the ba
   const inserted = await db.store.insertTasks.missing(connection, batch(twice, other, twice));
 
   expect(inserted).toEqual(new Set([twice.id, other.id]));
-  expect((await placesOf(db.sql, twice.id)).ready).not.toBeNull();
+  expect((await placesOf(db, twice.id)).ready).not.toBeNull();
 });
 
 test("a key that stands twice in one batch is one task", async () => {

@@ -39,11 +39,11 @@ test("eight processes that migrate at once apply every migration once, in each o
 test("a second migration finds nothing to do and leaves the schema as it is", async () => {
   const connection = await db.connect("reads");
   expect(await migrate(connection, "twice")).toEqual(names);
-  const before = await readCatalogue(db.sql, "twice");
+  const before = await readCatalogue(db, "twice");
 
   expect(await migrate(connection, "twice")).toEqual([]);
 
-  expect(await readCatalogue(db.sql, "twice")).toEqual(before);
+  expect(await readCatalogue(db, "twice")).toEqual(before);
 });
 
 test("a migration that fails leaves nothing behind, and the next one succeeds", async () => {
@@ -111,9 +111,9 @@ test("the printed script makes the same tables, indexes, constraints, views and 
 
   await db.sql(printMigrations("by_script"));
 
-  const byScript = await readCatalogue(db.sql, "by_script");
+  const byScript = await readCatalogue(db, "by_script");
   expect(byScript.length).toBeGreaterThan(100);
-  expect(byScript).toEqual(await readCatalogue(db.sql, "by_migrate"));
+  expect(byScript).toEqual(await readCatalogue(db, "by_migrate"));
   expect(await migrate(connection, "by_script")).toEqual([]);
 });
 
@@ -130,9 +130,7 @@ test("the printed script means the same in a session whose search_path shadows b
 
   const [row] = await db.sql("select in_shadow.queue_channel('default') as channel");
   expect(row).toEqual({ channel: queueChannel("in_shadow", "default") });
-  expect(await readCatalogue(db.sql, "in_shadow")).toEqual(
-    await readCatalogue(db.sql, "in_the_open"),
-  );
+  expect(await readCatalogue(db, "in_shadow")).toEqual(await readCatalogue(db, "in_the_open"));
 });
 
 test("the tables allow exactly the statuses that the lifecycle has for them", async () => {

@@ -26,11 +26,11 @@ async function call(action: "cancel" | "requeue" | "fail", id: string): Promise<
 
 async function add(state: string, seed: ActiveSeed = {}): Promise<string> {
   if (state === "none") return randomUUID();
-  if (state === "finished") return addFinished(db.sql);
-  if (state === "PENDING") return addOneReady(db.sql, seed);
+  if (state === "finished") return addFinished(db);
+  if (state === "PENDING") return addOneReady(db, seed);
   const status = state === "CLAIMED" ? "CLAIMED" : "RUNNING";
   const isCancelRequested = state === "RUNNING, cancel requested";
-  return (await addOneActive(db.sql, { ...seed, status, isCancelRequested })).id;
+  return (await addOneActive(db, { ...seed, status, isCancelRequested })).id;
 }
 
 test.each([
@@ -68,7 +68,7 @@ test("a pending task that is cancelled keeps what it went through", async () => 
 
   await call("cancel", id);
 
-  const { finished, attempts } = await placesOf(db.sql, id);
+  const { finished, attempts } = await placesOf(db, id);
   expect(finished).toMatchObject({
     run_no: 2,
     retry_count: 2,
@@ -84,11 +84,11 @@ test("a pending task that is cancelled keeps what it went through", async () => 
 
 test("a claimed task that is cancelled keeps who had claimed it, and is nobody's own commit", async () => {
   const id = await add("CLAIMED");
-  const before = (await placesOf(db.sql, id)).active;
+  const before = (await placesOf(db, id)).active;
 
   await call("cancel", id);
 
-  expect((await placesOf(db.sql, id)).finished).toMatchObject({
+  expect((await placesOf(db, id)).finished).toMatchObject({
     worker_id: before?.["worker_id"],
     claimed_at: before?.["claimed_at"],
     claim_id: null,
@@ -98,20 +98,20 @@ test("a claimed task that is cancelled keeps who had claimed it, and is nobody's
 
 test("a second request to cancel leaves the time of the first", async () => {
   const id = await add("RUNNING, cancel requested");
-  const before = (await placesOf(db.sql, id)).active;
+  const before = (await placesOf(db, id)).active;
 
   await call("cancel", id);
 
-  expect((await placesOf(db.sql, id)).active).toEqual(before);
+  expect((await placesOf(db, id)).active).toEqual(before);
 });
 
 test("a running task that is requeued keeps its attempt, its place and its budget", async () => {
   const id = await add("RUNNING", { runs: 1, retryCount: 1, crashCount: 1, goodMs: 60_000 });
-  const before = (await placesOf(db.sql, id)).active;
+  const before = (await placesOf(db, id)).active;
 
   await call("requeue", id);
 
-  const { ready, attempts } = await placesOf(db.sql, id);
+  const { ready, attempts } = await placesOf(db, id);
   for (const column of ["enqueued_at", "good_until", "run_no", "retry_count", "crash_count"]) {
     expect(ready?.[column]).toEqual(before?.[column]);
   }
@@ -128,16 +128,16 @@ test("a claimed task that is requeued has no attempt to keep", async () => {
 
   await call("requeue", id);
 
-  expect(await placesOf(db.sql, id)).toMatchObject({ ready: { run_no: 0 }, attempts: [] });
+  expect(await placesOf(db, id)).toMatchObject({ ready: { run_no: 0 }, attempts: [] });
 });
 
 test("a running task that an operator fails keeps its attempt, with the operator's error", async () => {
   const id = await add("RUNNING");
-  const before = (await placesOf(db.sql, id)).active;
+  const before = (await placesOf(db, id)).active;
 
   await call("fail", id);
 
-  expect((await placesOf(db.sql, id)).finished).toMatchObject({
+  expect((await placesOf(db, id)).finished).toMatchObject({
     status: "FAILED",
     error_code: "OPERATOR",
     error: { code: "OPERATOR", message: "enough" },
@@ -153,7 +153,7 @@ test("an error without a message says its code", async () => {
 
   await db.sql("select posthaste.fail($1, 'GONE')", [id]);
 
-  const { finished } = await placesOf(db.sql, id);
+  const { finished } = await placesOf(db, id);
   expect(finished?.["error"]).toEqual({ code: "GONE", message: "GONE" });
 });
 
@@ -167,7 +167,7 @@ test.each([[null], [""], ["gone"], ["GONE AWAY"], ["1GONE"]])(
       message: expect.stringContaining("is not an error code"),
     });
 
-    expect((await placesOf(db.sql, id)).ready).not.toBeNull();
+    expect((await placesOf(db, id)).ready).not.toBeNull();
   },
 );
 
@@ -207,14 +207,14 @@ test.each([
 ] as const)("%s on a %s task in a rolled-back transaction does nothing", async (action, state) => {
   const queue = newQueue();
   const id = await add(state, { queue });
-  const before = await placesOf(db.sql, id);
+  const before = await placesOf(db, id);
   const ear = await Ear.listen(await db.connect("reads"), queueChannel("posthaste", queue));
 
   await db.sql("begin");
   await call(action, id);
   await db.sql("rollback");
 
-  expect(await placesOf(db.sql, id)).toEqual(before);
+  expect(await placesOf(db, id)).toEqual(before);
   expect(await ear.everything()).toEqual([]);
 });
 

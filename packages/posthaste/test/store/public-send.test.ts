@@ -34,7 +34,7 @@ test("send with a name alone takes the defaults: no input, the default queue, th
     key: null,
     good_until: null,
   });
-  const { ready } = await placesOf(db.sql, id);
+  const { ready } = await placesOf(db, id);
   expect(ready).toMatchObject({ run_no: 0, retry_count: 0, crash_count: 0, next_retry_at: null });
   expect(Math.abs(msFromNow(ready?.["enqueued_at"]))).toBeLessThan(10_000);
 });
@@ -53,7 +53,7 @@ test("send stores every argument", async () => {
     options: { retry: null },
     flags: { urgent: true },
   });
-  const { ready } = await placesOf(db.sql, id);
+  const { ready } = await placesOf(db, id);
   expect(Date.parse(String(ready?.["enqueued_at"]))).toBe(Date.UTC(2090, 0, 1));
   expect(Date.parse(String(ready?.["good_until"]))).toBe(Date.UTC(2091, 0, 1));
 });
@@ -72,7 +72,7 @@ test("ids are uuids of version 7, in the order of time", async () => {
 });
 
 test("a time that has passed means now", async () => {
-  const { ready } = await placesOf(db.sql, await send("'greet', run_at => '2020-01-01'"));
+  const { ready } = await placesOf(db, await send("'greet', run_at => '2020-01-01'"));
 
   expect(Math.abs(msFromNow(ready?.["enqueued_at"]))).toBeLessThan(10_000);
 });
@@ -105,7 +105,7 @@ test("a key that somebody has not committed yet is waited for, and then found", 
   await first.query(BEGIN);
   const sent = await first.query(SEND, [key]);
   const found = second.query(SEND, [key]);
-  await untilWaiting(db.sql, 1);
+  await untilWaiting(db, 1);
   await first.query(COMMIT);
 
   expect(await found).toEqual(sent);

@@ -8,7 +8,7 @@ const db = useDatabase();
 const broken = { code: "BROKEN", error: '{"code":"BROKEN","message":"it broke"}' };
 
 test("a pending task is read whole", async () => {
-  const id = await addOneReady(db.sql, {
+  const id = await addOneReady(db, {
     name: "greet",
     queue: "mail",
     priority: 7,
@@ -53,7 +53,7 @@ test("a running task is read with its worker", async () => {
     taskNames: ["some-task"],
     concurrency: 5,
   });
-  const { id } = await addOneActive(db.sql, { workerId });
+  const { id } = await addOneActive(db, { workerId });
 
   expect(await db.store.readTask.row(connection, id)).toMatchObject({
     status: "RUNNING",
@@ -65,7 +65,7 @@ test("a running task is read with its worker", async () => {
 });
 
 test("a task whose worker is not registered any more is read all the same", async () => {
-  const { id } = await addOneActive(db.sql);
+  const { id } = await addOneActive(db);
 
   const row = await db.store.readTask.row(await db.connect("reads"), id);
 
@@ -81,7 +81,7 @@ test("an id that was never sent reads as nothing", async () => {
 });
 
 test("attempts are the earlier ones, then the running one", async () => {
-  const { id } = await addOneActive(db.sql, { runs: 2 });
+  const { id } = await addOneActive(db, { runs: 2 });
 
   const attempts = await db.store.readTask.attempts(await db.connect("reads"), id);
 
@@ -93,7 +93,7 @@ test("attempts are the earlier ones, then the running one", async () => {
 });
 
 test("the last attempt is how the task ended", async () => {
-  const claim = await addOneActive(db.sql, { runs: 1 });
+  const claim = await addOneActive(db, { runs: 1 });
   await db.store.settleTasks(await db.connect(), [
     { ...claim, edge: "fail", ran: true, ...broken },
   ]);
@@ -112,8 +112,8 @@ test("the last attempt is how the task ended", async () => {
 });
 
 test("a claim whose body did not begin is no attempt", async () => {
-  const claimed = await addOneActive(db.sql, { status: "CLAIMED" });
-  const failed = await addOneActive(db.sql);
+  const claimed = await addOneActive(db, { status: "CLAIMED" });
+  const failed = await addOneActive(db);
   await db.store.settleTasks(await db.connect(), [
     { ...failed, edge: "fail", ran: false, ...broken },
   ]);

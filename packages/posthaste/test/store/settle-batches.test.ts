@@ -34,19 +34,19 @@ async function statusesOf(ids: readonly string[]): Promise<Map<string, string>> 
 }
 
 test.each(edges)("%s by a claim that is not the task's touches nothing", async (edge) => {
-  const claim = await addOneActive(db.sql);
-  const before = await placesOf(db.sql, claim.id);
+  const claim = await addOneActive(db);
+  const before = await placesOf(db, claim.id);
 
   const stale = by(edge, { id: claim.id, claimId: randomUUID() });
   const reply = await db.store.settleTasks(await db.connect(), [stale]);
 
   expect(reply).toEqual({ settled: 0, overridden: [] });
-  expect(await placesOf(db.sql, claim.id)).toEqual(before);
+  expect(await placesOf(db, claim.id)).toEqual(before);
 });
 
 test.each(edges)("%s by a claim that was lost to a new one touches nothing", async (edge) => {
   const connection = await db.connect();
-  const first = await addOneActive(db.sql, { queue: `lost-${edge}` });
+  const first = await addOneActive(db, { queue: `lost-${edge}` });
   await db.sql("select posthaste.requeue($1)", [first.id]);
   await db.store.claimAndStart(connection, {
     lanes: [{ queue: `lost-${edge}`, priority: 100, mark: -Infinity }],
@@ -54,17 +54,17 @@ test.each(edges)("%s by a claim that was lost to a new one touches nothing", asy
     workerId: randomUUID(),
     leaseMs: 1_000,
   });
-  const before = await placesOf(db.sql, first.id);
+  const before = await placesOf(db, first.id);
 
   const reply = await db.store.settleTasks(connection, [by(edge, first)]);
 
   expect(reply).toEqual({ settled: 0, overridden: [] });
   expect(before.active?.["run_no"]).toBe(2);
-  expect(await placesOf(db.sql, first.id)).toEqual(before);
+  expect(await placesOf(db, first.id)).toEqual(before);
 });
 
 test("a stale claim in a batch does not keep the others from being settled", async () => {
-  const [one, two, three] = await addActive(db.sql, [{}, {}, {}]);
+  const [one, two, three] = await addActive(db, [{}, {}, {}]);
   if (one === undefined || two === undefined || three === undefined) throw new Error("three asked");
 
   const reply = await db.store.settleTasks(await db.connect(), [
@@ -83,19 +83,19 @@ test("a stale claim in a batch does not keep the others from being settled", asy
 
 test("a settled claim settles nothing a second time", async () => {
   const connection = await db.connect();
-  const claim = await addOneActive(db.sql);
+  const claim = await addOneActive(db);
   await db.store.settleTasks(connection, [by("succeed", claim)]);
-  const before = await placesOf(db.sql, claim.id);
+  const before = await placesOf(db, claim.id);
 
   const again = await db.store.settleTasks(connection, [by("fail", claim)]);
 
   expect(again.settled).toBe(0);
-  expect(await placesOf(db.sql, claim.id)).toEqual(before);
+  expect(await placesOf(db, claim.id)).toEqual(before);
 });
 
 test("a batch of all edges settles each by its own", async () => {
   const claims = await addActive(
-    db.sql,
+    db,
     edges.map(() => ({ queue: "mixed" })),
   );
 
@@ -115,7 +115,7 @@ test("a batch of all edges settles each by its own", async () => {
 
 test("a thousand ends are one statement", async () => {
   const claims = await addActive(
-    db.sql,
+    db,
     Array.from({ length: 1_000 }, () => ({})),
   );
 
@@ -155,7 +155,7 @@ test("a settled task has the status that the lifecycle's own rule gives", async 
   await fc.assert(
     fc.asyncProperty(fc.array(ending, { minLength: 1, maxLength: 30 }), async (cases) => {
       const claims = await addActive(
-        db.sql,
+        db,
         cases.map(({ facts }) => ({
           isCancelRequested: facts.cancelRequested,
           heldMs: 10 * MINUTE,

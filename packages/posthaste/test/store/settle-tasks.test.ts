@@ -15,17 +15,17 @@ async function settle(claim: Claim, how: Omit<SettledTask, "id" | "claimId">) {
 const asAsked = { settled: 1, overridden: [] };
 
 test("succeed: a running task ends COMPLETED with its result, signed by its claim", async () => {
-  const claim = await addOneActive(db.sql, {
+  const claim = await addOneActive(db, {
     name: "greet",
     queue: "mail",
     runs: 1,
     retryCount: 1,
   });
-  const before = (await placesOf(db.sql, claim.id)).active;
+  const before = (await placesOf(db, claim.id)).active;
 
   expect(await settle(claim, { edge: "succeed", ran: true, result: '{"n": 1}' })).toEqual(asAsked);
 
-  const { ready, active, finished, attempts } = await placesOf(db.sql, claim.id);
+  const { ready, active, finished, attempts } = await placesOf(db, claim.id);
   expect([ready, active]).toEqual([null, null]);
   expect(attempts).toHaveLength(1);
   expect(finished).toMatchObject({
@@ -48,11 +48,11 @@ test("succeed: a running task ends COMPLETED with its result, signed by its clai
 });
 
 test("fail: a running task ends FAILED with its error and no result", async () => {
-  const claim = await addOneActive(db.sql);
+  const claim = await addOneActive(db);
 
   expect(await settle(claim, { edge: "fail", ran: true, ...broken })).toEqual(asAsked);
 
-  const { finished } = await placesOf(db.sql, claim.id);
+  const { finished } = await placesOf(db, claim.id);
   expect(finished).toMatchObject({
     status: "FAILED",
     claim_id: claim.claimId,
@@ -65,13 +65,13 @@ test("fail: a running task ends FAILED with its error and no result", async () =
 });
 
 test("retry: a running task goes back into the line, later, with one retry spent and its attempt kept", async () => {
-  const claim = await addOneActive(db.sql, { crashCount: 2, retryCount: 3, goodMs: 600_000 });
-  const before = (await placesOf(db.sql, claim.id)).active;
+  const claim = await addOneActive(db, { crashCount: 2, retryCount: 3, goodMs: 600_000 });
+  const before = (await placesOf(db, claim.id)).active;
 
   const reply = await settle(claim, { edge: "retry", ran: true, delayMs: 60_000, ...broken });
 
   expect(reply).toEqual(asAsked);
-  const { ready, active, finished, attempts } = await placesOf(db.sql, claim.id);
+  const { ready, active, finished, attempts } = await placesOf(db, claim.id);
   expect([active, finished]).toEqual([null, null]);
   expect(ready).toMatchObject({
     run_no: 1,
@@ -98,12 +98,12 @@ test("retry: a running task goes back into the line, later, with one retry spent
 });
 
 test("requeue: a running task goes back to its old place, its attempt is kept and its budget untouched", async () => {
-  const claim = await addOneActive(db.sql, { retryCount: 1, crashCount: 1, runs: 1 });
-  const before = (await placesOf(db.sql, claim.id)).active;
+  const claim = await addOneActive(db, { retryCount: 1, crashCount: 1, runs: 1 });
+  const before = (await placesOf(db, claim.id)).active;
 
   expect(await settle(claim, { edge: "requeue", ran: true })).toEqual(asAsked);
 
-  const { ready, attempts } = await placesOf(db.sql, claim.id);
+  const { ready, attempts } = await placesOf(db, claim.id);
   expect(ready).toMatchObject({
     enqueued_at: before?.["enqueued_at"],
     next_retry_at: null,
@@ -122,12 +122,12 @@ test("requeue: a running task goes back to its old place, its attempt is kept an
 test.each(["CLAIMED", "RUNNING"] as const)(
   "release: a %s task whose body did not begin goes back to its old place as if nothing had happened",
   async (status) => {
-    const claim = await addOneActive(db.sql, { status, runs: 1, retryCount: 1 });
-    const before = (await placesOf(db.sql, claim.id)).active;
+    const claim = await addOneActive(db, { status, runs: 1, retryCount: 1 });
+    const before = (await placesOf(db, claim.id)).active;
 
     expect(await settle(claim, { edge: "release", ran: false })).toEqual(asAsked);
 
-    const { ready, attempts } = await placesOf(db.sql, claim.id);
+    const { ready, attempts } = await placesOf(db, claim.id);
     expect(ready).toMatchObject({
       enqueued_at: before?.["enqueued_at"],
       next_retry_at: null,
@@ -139,32 +139,32 @@ test.each(["CLAIMED", "RUNNING"] as const)(
 );
 
 test("a task that failed before its body began has no attempt", async () => {
-  const claim = await addOneActive(db.sql, { runs: 1 });
+  const claim = await addOneActive(db, { runs: 1 });
 
   await settle(claim, { edge: "fail", ran: false, ...broken });
 
-  const { finished, attempts } = await placesOf(db.sql, claim.id);
+  const { finished, attempts } = await placesOf(db, claim.id);
   expect(finished).toMatchObject({ status: "FAILED", run_no: 1, started_at: null });
   expect(finished?.["claimed_at"]).not.toBeNull();
   expect(attempts).toHaveLength(1);
 });
 
 test("a retry of a body that did not begin spends a retry and counts no attempt", async () => {
-  const claim = await addOneActive(db.sql);
+  const claim = await addOneActive(db);
 
   await settle(claim, { edge: "retry", ran: false, delayMs: 0, ...broken });
 
-  const { ready, attempts } = await placesOf(db.sql, claim.id);
+  const { ready, attempts } = await placesOf(db, claim.id);
   expect(ready).toMatchObject({ run_no: 0, retry_count: 1 });
   expect(attempts).toEqual([]);
 });
 
 test("a requeue of a body that did not begin counts no attempt", async () => {
-  const claim = await addOneActive(db.sql);
+  const claim = await addOneActive(db);
 
   await settle(claim, { edge: "requeue", ran: false });
 
-  const { ready, attempts } = await placesOf(db.sql, claim.id);
+  const { ready, attempts } = await placesOf(db, claim.id);
   expect(ready).toMatchObject({ run_no: 0, retry_count: 0 });
   expect(attempts).toEqual([]);
 });
@@ -174,12 +174,12 @@ test.each([
   ["would start at the deadline", { goodMs: 60_000 }, 60_000],
   ["has its deadline behind it", { goodMs: -1_000, heldMs: 5_000 }, 0],
 ])("a retry that %s is none: the task fails with its own error", async (_, seed, delayMs) => {
-  const claim = await addOneActive(db.sql, seed);
+  const claim = await addOneActive(db, seed);
 
   const reply = await settle(claim, { edge: "retry", ran: true, delayMs, ...broken });
 
   expect(reply).toEqual({ settled: 1, overridden: [{ id: claim.id, status: "FAILED" }] });
-  const { finished, attempts } = await placesOf(db.sql, claim.id);
+  const { finished, attempts } = await placesOf(db, claim.id);
   expect(finished).toMatchObject({
     status: "FAILED",
     claim_id: claim.claimId,
@@ -192,11 +192,11 @@ test.each([
 });
 
 test("a task that is given back past its deadline waits in the line, where the deadline is looked at", async () => {
-  const claim = await addOneActive(db.sql, { goodMs: -1_000, heldMs: 5_000 });
+  const claim = await addOneActive(db, { goodMs: -1_000, heldMs: 5_000 });
 
   expect(await settle(claim, { edge: "requeue", ran: true })).toEqual(asAsked);
 
-  expect((await placesOf(db.sql, claim.id)).ready).not.toBeNull();
+  expect((await placesOf(db, claim.id)).ready).not.toBeNull();
 });
 
 test.each([
@@ -206,13 +206,13 @@ test.each([
   { edge: "requeue", ran: true },
   { edge: "release", ran: false },
 ] as const)("a requested cancellation wins over $edge", async (how) => {
-  const claim = await addOneActive(db.sql, { isCancelRequested: true });
-  const before = (await placesOf(db.sql, claim.id)).active;
+  const claim = await addOneActive(db, { isCancelRequested: true });
+  const before = (await placesOf(db, claim.id)).active;
 
   const reply = await settle(claim, how);
 
   expect(reply).toEqual({ settled: 1, overridden: [{ id: claim.id, status: "CANCELLED" }] });
-  const { ready, finished, attempts } = await placesOf(db.sql, claim.id);
+  const { ready, finished, attempts } = await placesOf(db, claim.id);
   expect(ready).toBeNull();
   expect(attempts).toEqual([]);
   expect(finished).toMatchObject({
@@ -231,7 +231,7 @@ test.each([
   ["null", "null"],
   ["nothing", undefined],
 ])("a result of %s is stored as JSON null, which is a result", async (_, result) => {
-  const claim = await addOneActive(db.sql);
+  const claim = await addOneActive(db);
 
   await settle(claim, { edge: "succeed", ran: true, ...(result === undefined ? {} : { result }) });
 
@@ -243,7 +243,7 @@ test.each([
 });
 
 test("a task that failed has no result at all", async () => {
-  const claim = await addOneActive(db.sql);
+  const claim = await addOneActive(db);
 
   await settle(claim, { edge: "fail", ran: true, ...broken });
 

@@ -6,12 +6,12 @@ import { addActive, addOneActive, msFromNow, placesOf } from "./task-rows.ts";
 const db = useDatabase();
 
 test("a claimed task that gets a slot is RUNNING, with its run counted and its lease renewed", async () => {
-  const claim = await addOneActive(db.sql, { status: "CLAIMED", runs: 1, goodMs: 60_000 });
+  const claim = await addOneActive(db, { status: "CLAIMED", runs: 1, goodMs: 60_000 });
 
   const reply = await db.store.startTasks(await db.connect(), [claim], 120_000);
 
   expect(reply).toEqual({ started: [{ id: claim.id, runNo: 2 }], expired: [] });
-  const { active } = await placesOf(db.sql, claim.id);
+  const { active } = await placesOf(db, claim.id);
   expect(active).toMatchObject({ status: "RUNNING", run_no: 2, claim_id: claim.claimId });
   expect(Math.abs(msFromNow(active?.["started_at"]))).toBeLessThan(10_000);
   expect(active?.["heartbeat_at"]).toBe(active?.["started_at"]);
@@ -19,7 +19,7 @@ test("a claimed task that gets a slot is RUNNING, with its run counted and its l
 });
 
 test("a task that passed its deadline in the buffer ends EXPIRED, and no attempt is counted", async () => {
-  const [late, good] = await addActive(db.sql, [
+  const [late, good] = await addActive(db, [
     { status: "CLAIMED", goodMs: -10, runs: 1, retryCount: 1 },
     { status: "CLAIMED" },
   ]);
@@ -28,7 +28,7 @@ test("a task that passed its deadline in the buffer ends EXPIRED, and no attempt
   const reply = await db.store.startTasks(await db.connect(), [late, good], 1_000);
 
   expect(reply).toEqual({ started: [{ id: good.id, runNo: 1 }], expired: [late.id] });
-  const { finished, attempts } = await placesOf(db.sql, late.id);
+  const { finished, attempts } = await placesOf(db, late.id);
   expect(finished).toMatchObject({
     status: "EXPIRED",
     claim_id: late.claimId,
@@ -42,42 +42,42 @@ test("a task that passed its deadline in the buffer ends EXPIRED, and no attempt
 });
 
 test("a claim that is not the task's starts nothing", async () => {
-  const claim = await addOneActive(db.sql, { status: "CLAIMED" });
-  const before = await placesOf(db.sql, claim.id);
+  const claim = await addOneActive(db, { status: "CLAIMED" });
+  const before = await placesOf(db, claim.id);
 
   const stale = { id: claim.id, claimId: randomUUID() };
   const reply = await db.store.startTasks(await db.connect(), [stale], 1_000);
 
   expect(reply).toEqual({ started: [], expired: [] });
-  expect(await placesOf(db.sql, claim.id)).toEqual(before);
+  expect(await placesOf(db, claim.id)).toEqual(before);
 });
 
 test("a stale claim expires nothing either", async () => {
-  const claim = await addOneActive(db.sql, { status: "CLAIMED", goodMs: -10 });
+  const claim = await addOneActive(db, { status: "CLAIMED", goodMs: -10 });
 
   const stale = { id: claim.id, claimId: randomUUID() };
   const reply = await db.store.startTasks(await db.connect(), [stale], 1_000);
 
   expect(reply).toEqual({ started: [], expired: [] });
-  expect((await placesOf(db.sql, claim.id)).active?.["status"]).toBe("CLAIMED");
+  expect((await placesOf(db, claim.id)).active?.["status"]).toBe("CLAIMED");
 });
 
 test("a task that runs already is not started again", async () => {
-  const claim = await addOneActive(db.sql, { status: "RUNNING" });
-  const before = await placesOf(db.sql, claim.id);
+  const claim = await addOneActive(db, { status: "RUNNING" });
+  const before = await placesOf(db, claim.id);
 
   const reply = await db.store.startTasks(await db.connect(), [claim], 1_000);
 
   expect(reply).toEqual({ started: [], expired: [] });
-  expect(await placesOf(db.sql, claim.id)).toEqual(before);
+  expect(await placesOf(db, claim.id)).toEqual(before);
 });
 
 test("a task that was cancelled in the buffer is not started", async () => {
-  const claim = await addOneActive(db.sql, { status: "CLAIMED" });
+  const claim = await addOneActive(db, { status: "CLAIMED" });
   await db.sql("select posthaste.cancel($1)", [claim.id]);
 
   const reply = await db.store.startTasks(await db.connect(), [claim], 1_000);
 
   expect(reply).toEqual({ started: [], expired: [] });
-  expect((await placesOf(db.sql, claim.id)).finished?.["status"]).toBe("CANCELLED");
+  expect((await placesOf(db, claim.id)).finished?.["status"]).toBe("CANCELLED");
 });

@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import type { TestDatabase } from "../support/database.ts";
 
-type Sql = TestDatabase["sql"];
+/** Whatever can be asked in SQL. */
+type Asked = Pick<TestDatabase, "sql">;
 
 export interface ReadySeed {
   readonly id?: string;
@@ -39,9 +40,9 @@ export function newQueue(): string {
   return `q_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
 }
 
-export async function addReady(sql: Sql, seeds: readonly ReadySeed[]): Promise<string[]> {
+export async function addReady(db: Asked, seeds: readonly ReadySeed[]): Promise<string[]> {
   const items = seeds.map((seed) => ({ ...readyDefaults(), ...seed }));
-  await sql(
+  await db.sql(
     `with ${INCOMING}
      insert into posthaste.ready_tasks
        (task_id, name, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
@@ -52,13 +53,13 @@ export async function addReady(sql: Sql, seeds: readonly ReadySeed[]): Promise<s
   return items.map(({ id }) => id);
 }
 
-export async function addOneReady(sql: Sql, seed: ReadySeed = {}): Promise<string> {
-  const [id] = await addReady(sql, [seed]);
+export async function addOneReady(db: Asked, seed: ReadySeed = {}): Promise<string> {
+  const [id] = await addReady(db, [seed]);
   if (id === undefined) throw new Error("nothing was added");
   return id;
 }
 
-export async function addActive(sql: Sql, seeds: readonly ActiveSeed[]): Promise<Claim[]> {
+export async function addActive(db: Asked, seeds: readonly ActiveSeed[]): Promise<Claim[]> {
   const items = seeds.map((seed) => ({
     ...readyDefaults(),
     dueMs: -2_000 - (seed.heldMs ?? 1_000),
@@ -69,7 +70,7 @@ export async function addActive(sql: Sql, seeds: readonly ActiveSeed[]): Promise
     ...seed,
     claimId: randomUUID(),
   }));
-  await sql(
+  await db.sql(
     `with ${INCOMING}
      insert into posthaste.active_tasks
        (task_id, claim_id, worker_id, status, name, queue, priority, enqueued_at, good_until, run_no, retry_count,
@@ -84,16 +85,16 @@ export async function addActive(sql: Sql, seeds: readonly ActiveSeed[]): Promise
   return items.map(({ id, claimId }) => ({ id, claimId }));
 }
 
-export async function addOneActive(sql: Sql, seed: ActiveSeed = {}): Promise<Claim> {
-  const [claim] = await addActive(sql, [seed]);
+export async function addOneActive(db: Asked, seed: ActiveSeed = {}): Promise<Claim> {
+  const [claim] = await addActive(db, [seed]);
   if (claim === undefined) throw new Error("nothing was added");
   return claim;
 }
 
 /** A finished task, by way of the public function that needs no worker. */
-export async function addFinished(sql: Sql): Promise<string> {
-  const id = await addOneReady(sql);
-  await sql("select posthaste.fail($1, 'BROKEN', 'it broke')", [id]);
+export async function addFinished(db: Asked): Promise<string> {
+  const id = await addOneReady(db);
+  await db.sql("select posthaste.fail($1, 'BROKEN', 'it broke')", [id]);
   return id;
 }
 
@@ -108,8 +109,8 @@ export interface Places {
 /** A row as JSON: instants are ISO text, with microseconds. */
 export type TableRow = Readonly<Record<string, unknown>>;
 
-export async function placesOf(sql: Sql, id: string): Promise<Places> {
-  const [places] = await sql<Places>(
+export async function placesOf(db: Asked, id: string): Promise<Places> {
+  const [places] = await db.sql<Places>(
     `select (select to_jsonb(r) from posthaste.ready_tasks r where task_id = $1) as ready,
             (select to_jsonb(a) from posthaste.active_tasks a where task_id = $1) as active,
             (select to_jsonb(f) from posthaste.finished_tasks f where task_id = $1) as finished,

@@ -18,7 +18,7 @@ async function view(id: string): Promise<TableRow> {
 }
 
 test("a pending task shows when it is due, and nothing of a claim or an end", async () => {
-  const task = await view(await addOneReady(db.sql, { input: { a: 1 }, priority: 3 }));
+  const task = await view(await addOneReady(db, { input: { a: 1 }, priority: 3 }));
 
   expect(task).toMatchObject({
     status: "PENDING",
@@ -34,7 +34,7 @@ test("a pending task shows when it is due, and nothing of a claim or an end", as
 });
 
 test("a task that waits for its retry shows when, and what went wrong last", async () => {
-  const claim = await addOneActive(db.sql, { runs: 1, retryCount: 1 });
+  const claim = await addOneActive(db, { runs: 1, retryCount: 1 });
   await db.store.settleTasks(await db.connect(), [
     { ...claim, edge: "retry", ran: true, delayMs: 60_000, ...broken },
   ]);
@@ -54,7 +54,7 @@ test("a task that waits for its retry shows when, and what went wrong last", asy
 });
 
 test("a claimed task shows its claim, and not that it started", async () => {
-  const { id, claimId } = await addOneActive(db.sql, { status: "CLAIMED" });
+  const { id, claimId } = await addOneActive(db, { status: "CLAIMED" });
 
   const task = await view(id);
 
@@ -65,7 +65,7 @@ test("a claimed task shows its claim, and not that it started", async () => {
 });
 
 test("a running task shows since when, its last error and a requested cancellation", async () => {
-  const { id } = await addOneActive(db.sql, { runs: 1, isCancelRequested: true });
+  const { id } = await addOneActive(db, { runs: 1, isCancelRequested: true });
 
   const task = await view(id);
 
@@ -75,7 +75,7 @@ test("a running task shows since when, its last error and a requested cancellati
 });
 
 test("a completed task shows completed_at, its result, and what went wrong before", async () => {
-  const claim = await addOneActive(db.sql, { runs: 1 });
+  const claim = await addOneActive(db, { runs: 1 });
   await db.store.settleTasks(await db.connect(), [
     { ...claim, edge: "succeed", ran: true, result: "[1]" },
   ]);
@@ -99,7 +99,7 @@ test.each([
   ["EXPIRED", "failed_at", { code: "TASK_EXPIRED" }],
   ["CANCELLED", "cancelled_at", { code: "TASK_CANCELLED" }],
 ] as const)("a task that ended %s shows %s and its error", async (status, column, error) => {
-  const id = await addOneReady(db.sql, status === "EXPIRED" ? { goodMs: -1 } : {});
+  const id = await addOneReady(db, status === "EXPIRED" ? { goodMs: -1 } : {});
   if (status === "EXPIRED") await db.store.expireTasks(await db.connect("reads"), 10);
   else if (status === "FAILED") await db.sql("select posthaste.fail($1, 'BROKEN')", [id]);
   else await db.sql("select posthaste.cancel($1)", [id]);

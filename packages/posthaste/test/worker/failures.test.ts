@@ -1,0 +1,216 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { defineTask, fail, fixed, TaskError, type Task } from "../../src/index.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+
+const fine = defineTask({ name: "fine", run: (text: string) => text });
+
+/** Runs one task to its end, then another one on the same worker, which must be unharmed. */
+async function endOf(task: Task) {
+  const app = db.app({ tasks: [task, fine] });
+  await app.worker({ concurrency: 1 }).start();
+  const handle = await app.send(task, null);
+  const result = await handle.result({ timeoutMs: 10_000 });
+  const { status, attempts, retryCount, errorCode } = await handle.info();
+  const next = await app.send(fine, "unharmed");
+  expect(await next.value({ timeoutMs: 5_000 })).toBe("unharmed");
+  return { error: result.ok ? undefined : result.error, status, attempts, retryCount, errorCode };
+}
+
+/** A handler that the compiler would not let through: what plain JavaScript may do. */
+function unchecked(run: () => unknown, over: object = {}): Task {
+  return { ...defineTask({ name: "unchecked", run: () => null }), ...over, run };
+}
+
+describe("what a body says", () => {
+  test("a returned fail() is FAILED with its code, message and data", async () => {
+    const { error, status, attempts } = await endOf(
+      unchecked(() => fail("NO_CREDIT", "ask again", { cents: 5 })),
+    );
+    expect(error).toEqual({ code: "NO_CREDIT", message: "ask again", data: { cents: 5 } });
+    expect(status).toBe("FAILED");
+    expect(attempts).toMatchObject([{ attempt: 1, outcome: "FAILED", errorCode: "NO_CREDIT" }]);
+  });
+
+  test("a thrown TaskError is the same, and where it was thrown is kept", async () => {
+    const { error } = await endOf(
+      unchecked(() => {
+        throw new TaskError("NO_CREDIT", "ask again", { cents: 5 });
+      }),
+    );
+    expect(error).toMatchObject({
+      code: "NO_CREDIT",
+      message: "ask again",
+      data: { cents: 5 },
+      cause: { name: "TaskError", stack: expect.stringContaining("failures.test.ts") },
+    });
+  });
+
+  test("a code that is none is UNHANDLED_ERROR and says why", async () => {
+    const { error } = await endOf(unchecked(() => fail("not a code")));
+    expect(error).toMatchObject({
+      code: "UNHANDLED_ERROR",
+      message: expect.stringContaining('found "not a code"'),
+    });
+  });
+
+  test("data that cannot be stored is named in its place", async () => {
+    const { error } = await endOf(unchecked(() => fail("NO_CREDIT", "m", { n: 1n } as never)));
+    expect(error).toMatchObject({
+      code: "NO_CREDIT",
+      data: { notStorable: expect.stringContaining("n: ") },
+    });
+  });
+});
+
+describe("what a body throws is UNHANDLED_ERROR", () => {
+  test("an Error keeps its name, message, stack and chain of causes", async () => {
+    const { error, status } = await endOf(
+      unchecked(() => {
+        const cause = new RangeError("disk full", { cause: "sector 7" });
+        throw new TypeError("cannot save", { cause });
+      }),
+    );
+    expect(status).toBe("FAILED");
+    expect(error).toMatchObject({
+      code: "UNHANDLED_ERROR",
+      message: "cannot save",
+      cause: {
+        name: "TypeError",
+        message: "cannot save",
+        stack: expect.stringContaining("failures.test.ts"),
+        cause: {
+          name: "RangeError",
+          message: "disk full",
+          cause: { name: "string", message: "sector 7" },
+        },
+      },
+    });
+  });
+
+  test("a rejected promise too", async () => {
+    const { error } = await endOf(unchecked(() => Promise.reject(new Error("later"))));
+    expect(error).toMatchObject({ code: "UNHANDLED_ERROR", message: "later" });
+  });
+
+  const cyclic: Record<string, unknown> = {};
+  cyclic["self"] = cyclic;
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+
+  test.each<[string, unknown, string]>([
+    ["a string", "no luck", "a string was thrown: no luck"],
+    ["undefined", undefined, "undefined was thrown"],
+    ["null", null, "null was thrown"],
+    ["a number", 42, "a number was thrown: 42"],
+    ["an object", { status: 500 }, 'an object was thrown: {"status":500}'],
+    ["a cyclic object", cyclic, "an object was thrown: [object Object]"],
+    ["an object without a prototype", Object.create(null), "an object was thrown: {}"],
+    ["a text that PostgreSQL cannot store", "a\u0000\ud800", "a string was thrown: a\uFFFD\uFFFD"],
+    ["something that cannot be looked at", proxy, expect.stringContaining("throws in turn")],
+  ])("%s", async (_, thrown, message) => {
+    const { error } = await endOf(
+      unchecked(() => {
+        // oxlint-disable-next-line typescript/only-throw-error -- the case under test
+        throw thrown;
+      }),
+    );
+    expect(error).toMatchObject({ code: "UNHANDLED_ERROR", message });
+  });
+});
+
+describe("a value that cannot be stored is WORKER_SERIALIZATION_ERROR", () => {
+  const cyclic: unknown[] = [];
+  cyclic.push(cyclic);
+
+  test.each<[string, unknown]>([
+    ["a bigint", { total: 5n }],
+    ["a cycle", cyclic],
+    ["a function", () => 1],
+    ["NaN", { rate: Number.NaN }],
+    ["\\u0000", "a\u0000"],
+    ["a lone surrogate", "\ud800"],
+    ["a Date", new Date()],
+  ])("%s", async (_, value) => {
+    const { error, attempts } = await endOf(unchecked(() => value));
+    expect(error?.code).toBe("WORKER_SERIALIZATION_ERROR");
+    expect(attempts).toHaveLength(1);
+  });
+
+  test('"any" does not try it again: the body has run, and would run in vain', async () => {
+    const retry = fixed({ intervalsMs: [0, 0], retryFor: "any" });
+    const { attempts } = await endOf(unchecked(() => 5n, { retry }));
+    expect(attempts).toHaveLength(1);
+  });
+
+  test("naming it in retryFor does", async () => {
+    const retry = fixed({ intervalsMs: [0, 0], retryFor: ["WORKER_SERIALIZATION_ERROR"] });
+    const { attempts, retryCount } = await endOf(unchecked(() => 5n, { retry }));
+    expect(attempts).toHaveLength(3);
+    expect(retryCount).toBe(2);
+  });
+});
+
+describe("what fails before the body counts no attempt", () => {
+  test("a name that the worker does not know is WORKER_RESOLUTION_ERROR", async () => {
+    const app = db.app({ tasks: [fine] });
+    await app.worker({ concurrency: 1 }).start();
+    const handle = await app.send(defineTask({ name: "constructor" }), undefined);
+    expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+      error: {
+        code: "WORKER_RESOLUTION_ERROR",
+        message: 'this worker knows no task named "constructor"',
+      },
+    });
+    expect(await handle.info()).toMatchObject({ status: "FAILED", startedAt: null, attempts: [] });
+    expect(await (await app.send(fine, "next")).value({ timeoutMs: 5_000 })).toBe("next");
+  });
+
+  test("a stored input that the schema refuses is ARGUMENT_TYPE_MISMATCH", async () => {
+    let hasRun = false;
+    const strict = defineTask({
+      name: "strict",
+      input: z.object({ a: z.number() }),
+      run: () => {
+        hasRun = true;
+        return null;
+      },
+    });
+    const app = db.app({ tasks: [strict, fine] });
+    await app.worker({ concurrency: 1 }).start();
+    const [row] = await db.sql<{ id: string }>(
+      `select posthaste.send('strict', '{"a": "5"}') as id`,
+    );
+    const handle = app.task(strict, row?.id ?? "");
+    expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+      error: { code: "ARGUMENT_TYPE_MISMATCH", message: expect.stringContaining("a: ") },
+    });
+    expect(await handle.info()).toMatchObject({ status: "FAILED", startedAt: null, attempts: [] });
+    expect(hasRun).toBe(false);
+    expect(await (await app.send(fine, "next")).value({ timeoutMs: 5_000 })).toBe("next");
+  });
+
+  test("retried when it is named, it still counts none", async () => {
+    const retry = fixed({ intervalsMs: [0, 0], retryFor: ["WORKER_RESOLUTION_ERROR"] });
+    const unknown = defineTask({ name: "unknown", retry });
+    const app = db.app({ tasks: [fine] });
+    await app.worker({ concurrency: 1 }).start();
+    const handle = await app.send(unknown);
+    await handle.result({ timeoutMs: 5_000 });
+    expect(await handle.info()).toMatchObject({ status: "FAILED", retryCount: 2, attempts: [] });
+  });
+});
+
+test("a value that the output schema refuses is RETURN_TYPE_MISMATCH", async () => {
+  const output = z.object({ total: z.number() });
+  const { error, attempts } = await endOf(unchecked(() => ({ total: "5" }), { output }));
+  expect(error).toMatchObject({
+    code: "RETURN_TYPE_MISMATCH",
+    message: expect.stringContaining("total: "),
+  });
+  expect(attempts).toHaveLength(1);
+});

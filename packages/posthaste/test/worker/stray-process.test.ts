@@ -1,0 +1,53 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.ts";
+
+const db = useDatabase();
+
+const library = fileURLToPath(new URL("../../src/index.ts", import.meta.url));
+
+/** A program with a running worker, in a process of its own: Node's own behaviour needs one that nobody else listens in. */
+async function run(body: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  const program = `
+    import { defineTask, posthaste } from ${JSON.stringify(library)};
+    const line = () => undefined;
+    const logger = { debug: line, info: line, warn: line, error: line };
+    const careless = defineTask({ name: "careless", run: async () => {
+      void Promise.reject(new Error("the task's own"));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return null;
+    } });
+    const app = posthaste({ database: process.env.DATABASE_URL, logger, tasks: [careless] });
+    const worker = await app.worker().start();
+    ${body}`;
+  const args = ["--import", "tsx", "--input-type=module", "--eval", program];
+  const env = { ...process.env, DATABASE_URL: db.url };
+  return promisify(execFile)(process.execPath, args, { env, timeout: 20_000 }).then(
+    (output) => ({ code: 0, ...output }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+}
+
+test("an error of a task's own leaves the process alive, and it ends by itself when the app is closed", async () => {
+  const { code, stdout, stderr } = await run(`
+    const handle = await app.send(careless);
+    const { error } = await handle.result({ timeoutMs: 10_000 });
+    await app.close();
+    console.log(error.code, error.message);`);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: "UNHANDLED_ERROR the task's own\n",
+    stderr: "",
+  });
+});
+
+test.each([
+  ["a rejection", `void Promise.reject(new Error("nobody's"));`],
+  ["a timer that throws", `setTimeout(() => { throw new Error("nobody's"); }, 1);`],
+])("%s that belongs to no task ends the process as it would without a worker", async (_, stray) => {
+  const { code, stderr } = await run(`${stray} await new Promise(() => undefined);`);
+  expect(code).toBe(1);
+  expect(stderr).toContain("Error: nobody's");
+});
