@@ -99,10 +99,12 @@ export class WorkLoop {
 
   async run(): Promise<void> {
     while (!this.#isGivenUp && !(this.#isDraining && this.held.isEmpty)) {
-      const plan = this.#plan();
-      const isSurveyDue = !this.#isDraining && this.#appetite.isSurveyDue(performance.now());
+      // One moment for all three questions: what falls due between two of them would be slept over.
+      const now = performance.now();
+      const plan = this.#plan(now);
+      const isSurveyDue = !this.#isDraining && this.#appetite.isSurveyDue(now);
       if (plan === undefined && !isSurveyDue && !this.#isCheckDue) {
-        await this.#bell.wait(this.#restMs());
+        await this.#bell.wait(this.#restMs(now));
         await nextTurn(); // bodies that end in the same turn are written together
         continue;
       }
@@ -122,18 +124,18 @@ export class WorkLoop {
     await this.#link.close();
   }
 
-  #restMs(): number {
+  #restMs(now: number): number {
     const hasRoom = !this.#isDraining && this.held.running.size < this.#options.plan.concurrency;
-    return hasRoom ? this.#appetite.restMs(performance.now()) : Infinity;
+    return hasRoom ? this.#appetite.restMs(now) : Infinity;
   }
 
   /** Everything that is ready now, or undefined if nothing is. */
-  #plan(): LoopPlan | undefined {
+  #plan(now: number): LoopPlan | undefined {
     const { concurrency } = this.#options.plan;
     const { claimLeaseMs, prefetchBuffer } = this.#options.config;
     const settles: readonly EndedTask[] = this.held.nextEnds();
     const starts = this.held.nextAhead(concurrency - this.held.running.size);
-    const isHungry = !this.#isDraining && this.#appetite.isHungry(performance.now());
+    const isHungry = !this.#isDraining && this.#appetite.isHungry(now);
     if (isHungry && this.#lanes.isEmpty) this.#appetite.loseTrack();
     const mayClaim = isHungry && !this.#lanes.isEmpty;
     const free = concurrency - this.held.running.size - starts.length;
