@@ -7,7 +7,6 @@ import type { Logger } from "../domain/logger.ts";
 import type { WakeHint } from "../domain/wake-hint.ts";
 import type { WorkerPlan } from "../domain/worker-options.ts";
 import type { Database } from "../engine/database.ts";
-import { findLostClaims } from "../engine/report-misses.ts";
 import { wakeQueues, type Landed } from "../engine/wake-workers.ts";
 import { runCycle, tellWaiters, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
@@ -21,6 +20,7 @@ import { keepClaims } from "./claim-keeper.ts";
 import { ClaimLanes } from "./claim-lanes.ts";
 import { HeldTasks, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
+import { reviewSettles } from "./review-settles.ts";
 import { settleOneByOne } from "./settle-one-by-one.ts";
 import type { TaskRegistry } from "./task-registry.ts";
 import { TaskRun } from "./task-run.ts";
@@ -160,7 +160,16 @@ export class WorkLoop {
     this.#startTasks(connection, plan, reply);
     this.#fed(plan, reply, wakesBefore);
     this.#putBack(connection, plan.settles);
-    if (reply.settle !== undefined) await this.#reviewSettles(connection, plan, reply.settle);
+    if (reply.settle !== undefined) {
+      await reviewSettles({
+        store,
+        connection,
+        log: this.#options.log,
+        settles: plan.settles,
+        reply: reply.settle,
+        onNotifyError: this.#onNotifyError,
+      });
+    }
   }
 
   #startTasks(connection: Connection, plan: CyclePlan, reply: CycleReply): void {
@@ -227,30 +236,6 @@ export class WorkLoop {
     this.#lanes.correct(found, startedAt);
     const firstDueMs = Math.min(...found.map(({ dueMs }) => dueMs), Infinity);
     this.#appetite.surveyed({ tookMs: now - startedAt, firstDueMs, wakesBefore }, now);
-  }
-
-  /** Cancelled meanwhile, too late to retry, or not ours any more: said in the log, each once. */
-  async #reviewSettles(
-    connection: Connection,
-    { settles }: CyclePlan,
-    { settled, overridden }: NonNullable<CycleReply["settle"]>,
-  ): Promise<void> {
-    const { database, log } = this.#options;
-    for (const { id, status } of overridden)
-      log.info({ taskId: id, status }, "task ended otherwise");
-    tellWaiters(
-      database.store,
-      connection,
-      overridden.map(({ id }) => id),
-      this.#onNotifyError,
-    );
-    if (settled === settles.length) return;
-    for (const { id, claimId, edge } of await findLostClaims(database.store, connection, settles)) {
-      log.warn(
-        { taskId: id, claimId, edge },
-        "claim lost: the task belongs to somebody else by now, and this late result was dropped",
-      );
-    }
   }
 
   /** Renews what is held; adopts claims whose acknowledgement was lost; lets go of tasks that are not ours any more. */
