@@ -30,8 +30,9 @@ export function watchStrayErrors(): () => void {
   };
 }
 
-function onRejection(reason: unknown, promise: Promise<unknown>): void {
-  const blamed = current.getStore() ?? storeOf(promise);
+function onRejection(reason: unknown): void {
+  // Node runs this listener in the context of the promise that was rejected.
+  const blamed = current.getStore();
   if (blamed !== undefined) blamed.blame(reason);
   else if (process.listenerCount("unhandledRejection") === 1) crashAsNodeWould(reason);
 }
@@ -40,16 +41,6 @@ function onException(error: unknown): void {
   const blamed = current.getStore();
   if (blamed !== undefined) blamed.blame(error);
   else if (process.listenerCount("uncaughtException") === 1) crashAsNodeWould(error);
-}
-
-/**
- * Node 20 and 22 keep the store on the promise, under a symbol of the storage; later ones run the listener in the
- * promise's own context, where getStore() has it.
- */
-function storeOf(promise: Promise<unknown>): Blamed | undefined {
-  const { kResourceStore } = current as unknown as { kResourceStore?: symbol };
-  if (kResourceStore === undefined) return undefined;
-  return Reflect.get(promise, kResourceStore) as Blamed | undefined;
 }
 
 /** Our listener is the only one: without it, Node would print this and exit. */
