@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { maskSecrets } from "./connection-url.ts";
 
-/** No letter of it occurs in the rest of a connection string, so a piece that shows is a piece that leaked. */
+/** No letter of it occurs in the rest of a connection string; signs do, and are looked for there first. */
 const password = fc.string({
   unit: fc.constantFrom(...Array.from("ABCXYZ0189@:/%?#&= '\"\\+~")),
   minLength: 4,
@@ -36,13 +36,14 @@ describe("no four characters in a row of the password are shown, whatever it is"
     fc.assert(
       fc.property(password, (secret) => {
         const masked = maskSecrets(form(secret));
-        const leaked = [...pieces(secret), ...pieces(encodeURIComponent(secret))].filter((piece) =>
-          masked.includes(piece),
+        const always = maskSecrets(form("another"));
+        const leaked = [...pieces(secret), ...pieces(encodeURIComponent(secret))].filter(
+          (piece) => masked.includes(piece) && !always.includes(piece),
         );
         expect(leaked).toEqual([]);
         expect(masked).toContain("***");
       }),
-      { numRuns: 300 },
+      { numRuns: 300, examples: [["://:AAA"]] },
     );
   });
 });
