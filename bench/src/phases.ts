@@ -1,0 +1,185 @@
+/** The phases every system goes through, each in a process of its own. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Cost, Meter } from "./meters.ts";
+import type { Contender, Payload } from "./systems/system.ts";
+
+/** Metric to value. */
+export type Figures = Readonly<Record<string, number>>;
+
+export interface PhaseOptions {
+  readonly callers?: number;
+  readonly count?: number;
+  readonly concurrency?: number;
+  readonly taskMs?: number;
+  readonly seconds?: number;
+  /** Bytes added to every payload. */
+  readonly fillerBytes?: number;
+}
+
+export type Phase = (contender: Contender, meter: Meter, options: PhaseOptions) => Promise<Figures>;
+
+/** No sample takes longer than this; what was done by then is the rate. */
+const CAP_MS = 20_000;
+
+export const phases: Readonly<Record<string, Phase>> = {
+  sends,
+  bulk,
+  drain,
+  latency,
+  roundTrips,
+  idle,
+};
+
+async function sends(
+  contender: Contender,
+  meter: Meter,
+  { callers = 16, seconds = 3, fillerBytes = 0 }: PhaseOptions,
+) {
+  const payload = fill(fillerBytes);
+  await contender.send(payload(0)); // connections are open and statements prepared
+  const stop = await meter.start();
+  const count = await repeatFor(seconds, callers, (n) => contender.send(payload(n)));
+  return perTask("sends", count, await stop());
+}
+
+async function bulk(
+  contender: Contender,
+  meter: Meter,
+  { count = 10_000, fillerBytes = 0 }: PhaseOptions,
+) {
+  const payload = fill(fillerBytes);
+  const payloads = Array.from({ length: count }, (_, n) => payload(n));
+  await contender.sendBulk(payloads.slice(0, 10));
+  const stop = await meter.start();
+  await contender.sendBulk(payloads);
+  return perTask("sends", count, await stop());
+}
+
+async function drain(
+  contender: Contender,
+  meter: Meter,
+  { count = 20_000, concurrency = 100, taskMs = 0, fillerBytes = 0 }: PhaseOptions,
+) {
+  const payload = fill(fillerBytes);
+  await contender.sendBulk(Array.from({ length: count }, (_, n) => payload(n)));
+  let done = 0;
+  let allDone = (): void => undefined;
+  const finished = new Promise<void>((resolve) => (allDone = resolve));
+  const stop = await meter.start();
+  const working = await contender.work({
+    concurrency,
+    handler: async () => {
+      if (taskMs > 0) await sleep(taskMs);
+      if (++done === count) allDone();
+      return null;
+    },
+  });
+  await Promise.race([finished, sleep(CAP_MS, undefined, { ref: false })]);
+  const reached = done;
+  const cost = await stop();
+  await working.stop();
+  return perTask("tasks", reached, cost);
+}
+
+async function latency(contender: Contender, _meter: Meter, { seconds = 10 }: PhaseOptions) {
+  const times: number[] = [];
+  const working = await contender.work({
+    concurrency: 10,
+    handler: ({ sentAt }) => {
+      if (sentAt !== undefined) times.push(performance.now() - sentAt);
+      return null;
+    },
+  });
+  await contender.send({ n: -1 });
+  await sleep(500);
+  const everyMs = 50;
+  const startedAt = performance.now();
+  for (let n = 0; n < (seconds * 1_000) / everyMs; n++) {
+    await sleep(Math.max(0, startedAt + n * everyMs - performance.now()));
+    void contender.send({ n, sentAt: performance.now() });
+  }
+  await sleep(1_500);
+  await working.stop();
+  times.sort((a, b) => a - b);
+  const at = (share: number): number =>
+    times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
+  return {
+    "start p50 ms": at(0.5),
+    "start p95 ms": at(0.95),
+    "start p99 ms": at(0.99),
+    started: times.length,
+  };
+}
+
+async function roundTrips(
+  contender: Contender,
+  meter: Meter,
+  { callers = 16, seconds = 3 }: PhaseOptions,
+): Promise<Figures> {
+  const { roundTrip } = contender;
+  if (roundTrip === undefined) return {};
+  const working = await contender.work({ concurrency: 100, handler: () => null });
+  const times: number[] = [];
+  await roundTrip({ n: 0 });
+  const stop = await meter.start();
+  const count = await repeatFor(seconds, callers, async (n) => {
+    const at = performance.now();
+    await roundTrip({ n });
+    times.push(performance.now() - at);
+  });
+  const cost = await stop();
+  await working.stop();
+  times.sort((a, b) => a - b);
+  return {
+    ...perTask("round trips", count, cost),
+    "round trip p50 ms": times[Math.floor(times.length / 2)] ?? Number.NaN,
+  };
+}
+
+async function idle(contender: Contender, meter: Meter, { seconds = 10 }: PhaseOptions) {
+  const working = await contender.work({ concurrency: 10, handler: () => null });
+  await sleep(3_000);
+  const stop = await meter.start();
+  await sleep(seconds * 1_000);
+  const cost = await stop();
+  await working.stop();
+  return {
+    "statements/s": cost.statements / cost.seconds,
+    "node % of a core": cost.node / cost.seconds / 10_000,
+  };
+}
+
+function fill(bytes: number): (n: number) => Payload {
+  const filler = bytes > 0 ? { filler: "x".repeat(bytes) } : {};
+  return (n) => ({ n, ...filler });
+}
+
+function perTask(name: string, count: number, cost: Cost): Figures {
+  return {
+    [`${name}/s`]: count / cost.seconds,
+    "node µs": cost.node / count,
+    "server µs": cost.server / count,
+    "WAL B": cost.walBytes / count,
+    statements: cost.statements / count,
+  };
+}
+
+/** So many callers, each starting anew when its last call has come back. Returns how many calls came back. */
+async function repeatFor(
+  seconds: number,
+  callers: number,
+  call: (n: number) => Promise<unknown>,
+): Promise<number> {
+  const end = performance.now() + seconds * 1_000;
+  let count = 0;
+  let next = 1;
+  await Promise.all(
+    Array.from({ length: callers }, async () => {
+      while (performance.now() < end) {
+        await call(next++);
+        count++;
+      }
+    }),
+  );
+  return count;
+}

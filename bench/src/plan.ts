@@ -1,0 +1,171 @@
+/** What is measured: phases with their options, and who takes part in which. */
+import type { PhaseOptions } from "./phases.ts";
+
+export interface Measurement {
+  /** As it is called in tables and on the command line. */
+  readonly name: string;
+  readonly phase: string;
+  readonly options: PhaseOptions;
+  /** "system/config". */
+  readonly contenders: readonly string[];
+  /** What bars need, what `--quick` shows, or neither. */
+  readonly isNeeded?: boolean;
+  readonly isQuick?: boolean;
+}
+
+const ours = ["posthaste/default"];
+const oursBoth = ["posthaste/default", "posthaste/tuned"];
+const slow = ["bullmq-postgres/default", "dbos/tuned"];
+
+/** Each peer in its best configuration for the phase, see performance.md. */
+export const measurements: readonly Measurement[] = [
+  {
+    name: "sends, 1 caller",
+    phase: "sends",
+    options: { callers: 1 },
+    contenders: [
+      ...ours,
+      "pg-boss/quiet",
+      "graphile-worker/default",
+      "bullmq-redis/default",
+      ...slow,
+    ],
+  },
+  {
+    name: "sends, 16 callers",
+    phase: "sends",
+    options: { callers: 16 },
+    contenders: [
+      ...ours,
+      "pg-boss/quiet",
+      "graphile-worker/default",
+      "bullmq-redis/default",
+      ...slow,
+    ],
+    isNeeded: true,
+    isQuick: true,
+  },
+  {
+    name: "sends, 256 callers",
+    phase: "sends",
+    options: { callers: 256 },
+    contenders: [
+      ...ours,
+      "pg-boss/quiet",
+      "graphile-worker/default",
+      "bullmq-redis/default",
+      ...slow,
+    ],
+  },
+  {
+    name: "bulk of 10,000",
+    phase: "bulk",
+    options: { count: 10_000 },
+    contenders: [
+      ...ours,
+      "pg-boss/quiet",
+      "graphile-worker/default",
+      "bullmq-redis/default",
+      ...slow,
+    ],
+  },
+  {
+    name: "bulk of 100,000",
+    phase: "bulk",
+    options: { count: 100_000 },
+    contenders: [...ours, "pg-boss/quiet", "graphile-worker/default", "bullmq-redis/default"],
+    isNeeded: true,
+  },
+  {
+    name: "drain, concurrency 10",
+    phase: "drain",
+    options: { concurrency: 10 },
+    contenders: [
+      ...oursBoth,
+      "pg-boss/tuned",
+      "graphile-worker/tuned",
+      "graphile-worker/default",
+      "bullmq-redis/default",
+    ],
+  },
+  {
+    name: "drain, concurrency 100",
+    phase: "drain",
+    options: { concurrency: 100 },
+    contenders: [
+      ...oursBoth,
+      "pg-boss/tuned",
+      "graphile-worker/tuned",
+      "bullmq-redis/default",
+      "bullmq-redis/tuned",
+    ],
+    isNeeded: true,
+    isQuick: true,
+  },
+  {
+    name: "drain of 2,000, concurrency 100",
+    phase: "drain",
+    options: { concurrency: 100, count: 2_000 },
+    contenders: [...ours, "pg-boss/default", "graphile-worker/default", ...slow],
+  },
+  {
+    name: "drain of 1 ms tasks",
+    phase: "drain",
+    options: { concurrency: 100, taskMs: 1 },
+    contenders: [...oursBoth, "pg-boss/tuned", "graphile-worker/tuned", "bullmq-redis/default"],
+  },
+  {
+    name: "drain of 20 ms tasks",
+    phase: "drain",
+    options: { concurrency: 100, taskMs: 20, count: 10_000 },
+    contenders: [...oursBoth, "pg-boss/tuned", "graphile-worker/tuned", "bullmq-redis/default"],
+  },
+  {
+    name: "send to start at 20/s",
+    phase: "latency",
+    options: { seconds: 10 },
+    contenders: [
+      ...ours,
+      "pg-boss/tuned",
+      "graphile-worker/tuned",
+      "graphile-worker/default",
+      "bullmq-redis/default",
+      "bullmq-postgres/default",
+    ],
+    isNeeded: true,
+    isQuick: true,
+  },
+  {
+    name: "round trips, 1 caller",
+    phase: "roundTrips",
+    options: { callers: 1 },
+    contenders: [...ours, "pg-boss/tuned", "graphile-worker/tuned", "bullmq-redis/default"],
+  },
+  {
+    name: "round trips, 16 callers",
+    phase: "roundTrips",
+    options: { callers: 16 },
+    contenders: [
+      ...ours,
+      "pg-boss/tuned",
+      "graphile-worker/tuned",
+      "graphile-worker/default",
+      "bullmq-redis/default",
+    ],
+    isNeeded: true,
+    isQuick: true,
+  },
+  {
+    name: "idle",
+    phase: "idle",
+    options: { seconds: 10 },
+    contenders: [
+      ...ours,
+      "pg-boss/tuned",
+      "graphile-worker/tuned",
+      "bullmq-redis/default",
+      "dbos/default",
+    ],
+    isNeeded: true,
+  },
+];

@@ -1,0 +1,50 @@
+/** Figures as they are kept: one row each. */
+export interface Result {
+  readonly system: string;
+  readonly config: string;
+  readonly phase: string;
+  readonly metric: string;
+  readonly value: number;
+  readonly repetition: number;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  if (sorted.length === 0) return Number.NaN;
+  if (sorted.length % 2 === 1) return sorted[middle] ?? Number.NaN;
+  return ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+}
+
+export interface Wanted {
+  /** "system/config", or several of which the best counts. */
+  readonly who: readonly string[];
+  readonly phase: string;
+  readonly metric: string;
+  /** Whether more is better; decides which of several is the best. */
+  readonly isMoreBetter?: boolean;
+}
+
+/** The figure of each repetition, the best contender's where several are named. */
+export function perRepetition(results: readonly Result[], wanted: Wanted): Map<number, number> {
+  const { who, phase, metric, isMoreBetter = true } = wanted;
+  const best = new Map<number, number>();
+  for (const result of results) {
+    if (result.phase !== phase || result.metric !== metric) continue;
+    if (!who.includes(`${result.system}/${result.config}`)) continue;
+    const known = best.get(result.repetition);
+    const isBetter =
+      known === undefined || (isMoreBetter ? result.value > known : result.value < known);
+    if (isBetter) best.set(result.repetition, result.value);
+  }
+  return best;
+}
+
+/** Ratios within each repetition: what drifts between repetitions cancels out. */
+export function ratios(results: readonly Result[], above: Wanted, below: Wanted): number[] {
+  const divisors = perRepetition(results, below);
+  return [...perRepetition(results, above)].flatMap(([repetition, value]) => {
+    const divisor = divisors.get(repetition);
+    return divisor === undefined || divisor === 0 ? [] : [value / divisor];
+  });
+}

@@ -1,0 +1,27 @@
+/** One sample: one system in one configuration through one phase, in this process alone. Prints its figures as JSON. */
+import { openMeter } from "./meters.ts";
+import { phases, type PhaseOptions } from "./phases.ts";
+import { loadSystem } from "./systems/all.ts";
+import type { Site } from "./systems/system.ts";
+
+export interface SampleOrder {
+  readonly system: string;
+  readonly config: string;
+  readonly phase: string;
+  readonly options: PhaseOptions;
+  readonly site: Site;
+}
+
+const order = JSON.parse(process.argv[2] ?? "{}") as SampleOrder;
+const system = await loadSystem(order.system);
+const phase = phases[order.phase];
+if (phase === undefined) throw new Error(`there is no phase ${order.phase}`);
+const contender = await system.open(order.site, order.config);
+await contender.reset();
+const meter = await openMeter(order.site, system.server);
+const figures = await phase(contender, meter, order.options);
+process.stdout.write(`${JSON.stringify(figures)}\n`);
+// A peer that does not close in time must not hold up the others.
+setTimeout(() => process.exit(0), 3_000).unref();
+await Promise.allSettled([meter.close(), contender.close()]);
+process.exit(0);

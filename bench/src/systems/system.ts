@@ -1,0 +1,48 @@
+/** What a benchmark asks of every system alike. */
+
+/** Where a system finds what it runs on. */
+export interface Site {
+  readonly postgresUrl: string;
+  readonly redisPort: number;
+}
+
+/** A system in one configuration, ready to be measured. */
+export interface Contender {
+  /** An empty store: nothing queued, nothing kept. */
+  reset(): Promise<void>;
+  /** One durable send; resolves when it is acknowledged. */
+  send(payload: Payload): Promise<unknown>;
+  /** Many at once, the way this system does that best. */
+  sendBulk(payloads: readonly Payload[]): Promise<unknown>;
+  /** Starts working in this process; resolves when the worker asks for work. */
+  work(options: WorkOptions): Promise<Working>;
+  /** Sends and waits for the result. Absent where a system keeps none. */
+  roundTrip?(payload: Payload): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export interface WorkOptions {
+  readonly concurrency: number;
+  readonly handler: (payload: Payload) => unknown;
+}
+
+export interface Working {
+  stop(): Promise<void>;
+}
+
+export interface Payload {
+  readonly n: number;
+  /** performance.timeOrigin + performance.now() at the send, where latency is measured. */
+  readonly sentAt?: number;
+  readonly filler?: string;
+}
+
+export type Open = (site: Site, config: string) => Promise<Contender>;
+
+export interface System {
+  readonly name: string;
+  readonly server: "postgres" | "redis";
+  /** Named configurations; the first is the system's default. */
+  readonly configs: readonly string[];
+  readonly open: Open;
+}
