@@ -1,6 +1,6 @@
 /** Sending from a client's side: checks everything first, then joins the flush that fits. */
 import { isContract, type AnyContract } from "../define/task.ts";
-import { validate } from "../define/schema.ts";
+import { validate, type MaybePromise, type Validated } from "../define/schema.ts";
 import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
@@ -12,15 +12,29 @@ import {
   type TaskOptions,
 } from "../engine/compose-task.ts";
 import type { Database } from "../engine/database.ts";
-import { sendBulk, sendInTransaction, sendOnce, sendTogether } from "../engine/send-tasks.ts";
+import { isRepeatable } from "../engine/repeat-safely.ts";
+import { sendStream } from "../engine/send-stream.ts";
+import {
+  CHUNK_TASKS,
+  sendBulk,
+  sendInTransaction,
+  sendOnce,
+  sendTogether,
+} from "../engine/send-tasks.ts";
 import { WorkerWaker } from "../engine/wake-workers.ts";
 import { NaturalBatcher } from "../runtime/natural-batcher.ts";
 import { OneAtATime } from "../runtime/one-at-a-time.ts";
+import { nextTurn } from "../runtime/pause.ts";
 import { joinTransaction, type CallersTransaction } from "../store/transaction.ts";
 
 export interface SendOptions extends TaskOptions {
   /** Joins the caller's transaction: a `pg` client inside one, or anything with its `query(text, values)`. */
   readonly tx?: CallersTransaction;
+}
+
+export interface ManyItem {
+  readonly input: unknown;
+  readonly options: TaskOptions | undefined;
 }
 
 const MOST_TOGETHER = 1_000;
@@ -61,44 +75,72 @@ export class Sender {
     return (outgoing.mayExist ? this.#guarded : this.#plain).add(outgoing);
   }
 
-  /** All or none. Every item is checked before the first is sent, and every problem is reported. */
+  /** All or none, and every problem is reported. */
   async sendMany(
     task: AnyContract,
-    items: readonly { readonly input: unknown; readonly options: TaskOptions | undefined }[],
+    items: readonly ManyItem[],
     tx: CallersTransaction | undefined,
   ): Promise<string[]> {
     requireContract(task);
-    const problems: Problem[] = [];
+    const parts = this.#composeAll(task, items);
+    const mayExist = items.some(
+      ({ options }) => options?.key !== undefined || options?.id !== undefined,
+    );
+    if (tx === undefined && !mayExist && items.length > CHUNK_TASKS) {
+      return this.#bulk.run(() => this.#stream(parts));
+    }
     const outgoing: OutgoingTask[] = [];
-    for (const [index, { input, options }] of items.entries()) {
+    for await (const part of parts) outgoing.push(...part);
+    if (outgoing.length === 0) return [];
+    if (tx !== undefined) return sendInTransaction(this.#database, joinTransaction(tx), outgoing);
+    return this.#bulk.run(() => sendBulk(this.#database, this.#waker, outgoing));
+  }
+
+  /** Inserts what is composed while the rest is being composed. */
+  async #stream(parts: AsyncGenerator<readonly OutgoingTask[]>): Promise<string[]> {
+    const sent: OutgoingTask[] = [];
+    const keep = async function* (): AsyncGenerator<readonly OutgoingTask[]> {
+      for await (const part of parts) {
+        for (const outgoing of part) sent.push(outgoing);
+        yield part;
+        await nextTurn(); // a hundred thousand tasks must not hold up everything else in this process
+      }
+    };
+    try {
+      await sendStream(this.#database, this.#waker, keep());
+    } catch (error) {
+      if (!isRepeatable(error)) throw error;
+      for await (const part of parts) for (const outgoing of part) sent.push(outgoing);
+      await sendBulk(this.#database, this.#waker, sent, true);
+    }
+    return sent.map(({ id }) => id);
+  }
+
+  /** In parts, as they are inserted. Throws at the end, with every problem of every item. */
+  async *#composeAll(
+    task: AnyContract,
+    items: readonly ManyItem[],
+  ): AsyncGenerator<readonly OutgoingTask[]> {
+    const problems: Problem[] = [];
+    let part: OutgoingTask[] = [];
+    for (const [index, item] of items.entries()) {
       try {
-        if (options !== undefined && Object.hasOwn(options, "tx")) {
-          problems.push({
-            path: `items[${index}].options.tx`,
-            message: "expected tx beside the items, because all of them are sent together",
-          });
-        }
-        outgoing.push(await this.#compose(task, input, options));
+        refuseOwnTransaction(item, index, problems);
+        const composing = this.#compose(task, item.input, item.options);
+        part.push(composing instanceof Promise ? await composing : composing);
       } catch (error) {
-        if (!(error instanceof PosthasteError)) throw error;
-        if (error.code !== "VALIDATION_FAILED") {
-          throw new PosthasteError(error.code, `items[${index}]: ${error.message}`);
-        }
-        problems.push(
-          ...error.problems.map(({ path, message }) => ({
-            path: `items[${index}].${path}`,
-            message,
-          })),
-        );
+        problems.push(...itemProblems(error, index));
         if (problems.length >= MOST_PROBLEMS) break;
+      }
+      if (part.length >= CHUNK_TASKS) {
+        if (problems.length === 0) yield part;
+        part = [];
       }
     }
     if (problems.length > 0) {
       throw PosthasteError.of("VALIDATION_FAILED", `no task "${task.name}" was sent`, problems);
     }
-    if (outgoing.length === 0) return [];
-    if (tx !== undefined) return sendInTransaction(this.#database, joinTransaction(tx), outgoing);
-    return this.#bulk.run(() => sendBulk(this.#database, this.#waker, outgoing));
+    if (part.length > 0) yield part;
   }
 
   async close(): Promise<void> {
@@ -110,13 +152,24 @@ export class Sender {
     await this.#waker.flush();
   }
 
-  async #compose(
+  /** At once where the schema answers at once: a promise per task would be paid a hundred thousand times. */
+  #compose(
     task: AnyContract,
     input: unknown,
     options: TaskOptions | undefined,
-  ): Promise<OutgoingTask> {
+  ): MaybePromise<OutgoingTask> {
     const checking = validate(task.input, input);
-    const checked = checking instanceof Promise ? await checking : checking;
+    return checking instanceof Promise
+      ? checking.then((checked) => this.#composeChecked(task, input, options, checked))
+      : this.#composeChecked(task, input, options, checking);
+  }
+
+  #composeChecked(
+    task: AnyContract,
+    input: unknown,
+    options: TaskOptions | undefined,
+    checked: Validated,
+  ): OutgoingTask {
     if (!checked.ok) {
       const problems = inputProblems(checked.problems);
       throw PosthasteError.of("VALIDATION_FAILED", `task "${task.name}" was not sent`, problems);
@@ -146,4 +199,19 @@ function requireContract(task: unknown): void {
   throw PosthasteError.of("VALIDATION_FAILED", "nothing was sent", [
     { path: "task", message: `expected what defineTask() returns, found ${article(task)}` },
   ]);
+}
+
+function refuseOwnTransaction({ options }: ManyItem, index: number, problems: Problem[]): void {
+  if (options === undefined || !Object.hasOwn(options, "tx")) return;
+  const message = "expected tx beside the items, because all of them are sent together";
+  problems.push({ path: `items[${index}].options.tx`, message });
+}
+
+/** The problems of one item, by their path in the list; what is no list of problems names the item and is thrown. */
+function itemProblems(error: unknown, index: number): Problem[] {
+  if (!(error instanceof PosthasteError)) throw error;
+  if (error.code !== "VALIDATION_FAILED") {
+    throw new PosthasteError(error.code, `items[${index}]: ${error.message}`);
+  }
+  return error.problems.map(({ path, message }) => ({ path: `items[${index}].${path}`, message }));
 }

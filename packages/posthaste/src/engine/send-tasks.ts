@@ -93,11 +93,15 @@ export async function sendInTransaction(
   return ids;
 }
 
-/** Many at once: all or none of them, in one transaction on a session of its own. */
+/**
+ * Many at once: all or none of them, in one transaction on a session of its own. `isRepeat`: an earlier try may have gone
+ * through unnoticed.
+ */
 export async function sendBulk(
   database: Database,
   waker: WorkerWaker,
   tasks: readonly OutgoingTask[],
+  isRepeat = false,
 ): Promise<SentId[]> {
   const mayExist = tasks.some((task) => task.mayExist);
   return repeatSafely(async (attempt) => {
@@ -108,7 +112,7 @@ export async function sendBulk(
           const outcomes = await insertOrMatch(database, connection, inLockOrder(tasks));
           return outcomesOf(tasks, outcomes).map(answerOf);
         })
-      : await insertChunks(database, connection, tasks, attempt);
+      : await insertChunks(database, connection, tasks, isRepeat || attempt > 0);
     waker.announce(connection, tasks.map(landed));
     return ids;
   }).catch((error: unknown) => {
@@ -121,10 +125,10 @@ async function insertChunks(
   database: Database,
   db: Db,
   tasks: readonly OutgoingTask[],
-  attempt: number,
+  isRepeat: boolean,
 ): Promise<SentId[]> {
   const { insertTasks } = database.store;
-  const insert = attempt === 0 ? "fresh" : "missing";
+  const insert = isRepeat ? "missing" : "fresh";
   const sent = [
     db.query(BEGIN),
     ...chunks(tasks).map((chunk) => insertTasks[insert](db, rowsText(chunk))),
@@ -222,7 +226,7 @@ function answerOf(outcome: Outcome<SentId>): SentId {
   return outcome.answer;
 }
 
-function refused(error: unknown): PosthasteError {
+export function refused(error: unknown): PosthasteError {
   const reason = error instanceof Error ? error.message : String(error);
   return new PosthasteError("VALIDATION_FAILED", `PostgreSQL refused the task: ${reason}`, {
     cause: error,
@@ -240,15 +244,15 @@ function inLockOrder(tasks: readonly OutgoingTask[]): readonly OutgoingTask[] {
     .map(({ task }) => task);
 }
 
-function landed({ queue, priority, dueMs }: OutgoingTask): Landed {
+export function landed({ queue, priority, dueMs }: OutgoingTask): Landed {
   return { queue, priority, due: dueMs };
 }
 
-function rowsText(tasks: readonly OutgoingTask[]): string {
+export function rowsText(tasks: readonly OutgoingTask[]): string {
   return `[${tasks.map(({ row }) => row).join(",")}]`;
 }
 
-const CHUNK_TASKS = 2_000;
+export const CHUNK_TASKS = 2_000;
 const CHUNK_CHARACTERS = 8_000_000;
 
 /** Statements of a size that neither side has to hold a gigabyte for. */

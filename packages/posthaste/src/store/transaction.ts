@@ -5,7 +5,7 @@ import { sql, statement, type Db } from "./sql.ts";
 
 export const BEGIN = statement(sql`begin isolation level read committed`);
 export const COMMIT = statement(sql`commit`);
-const ROLLBACK = statement(sql`rollback`);
+export const ROLLBACK = statement(sql`rollback`);
 
 /** For steps that must wait for each other; nothing else may use the session meanwhile. */
 export async function inOneTransaction<Answer>(
