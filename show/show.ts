@@ -33,7 +33,8 @@ export function atMost(name: string, found: number, most: number): void {
 /** Runs a command from the repository's root, its output shown. Returns what it printed; throws if it fails. */
 export async function run(command: string, ...args: string[]): Promise<string> {
   console.log(`$ ${[command, ...args].join(" ")}`);
-  const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+  const env = { ...process.env, POSTHASTE_SHOW: "yes" }; // tests print what they have counted
+  const child = spawn(command, args, { cwd: root, env, stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => {
     output += chunk.toString();

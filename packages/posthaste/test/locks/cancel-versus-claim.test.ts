@@ -5,6 +5,7 @@ import type { Connection } from "../../src/store/connection.ts";
 import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
 import { BEGIN, COMMIT } from "../../src/store/transaction.ts";
 import { addReady, newQueue, placesOf } from "../store/task-rows.ts";
+import { figures } from "../support/figures.ts";
 import { useDatabase } from "../support/database.ts";
 import { untilWaiting } from "./until-waiting.ts";
 
@@ -66,6 +67,7 @@ test("1,000 cancellations that race with a claim for a free slot: the answer and
     }
   }
 
+  figures("1,000 cancellations against a claim", seen);
   expect(seen.cancelled).toBeGreaterThan(0);
   expect(seen.requested).toBeGreaterThan(0);
   expect(await endings()).toEqual([{ status: "CANCELLED", count: 1_000 }]);
@@ -114,6 +116,7 @@ test("500 cancellations that race with a start: cancelled and never started, or 
     expect(overridden).toEqual(answer === "requested" ? [{ id, status: "CANCELLED" }] : []);
   }
 
+  figures("500 cancellations against a start", seen);
   expect(seen.cancelled).toBeGreaterThan(0);
   expect(seen.requested).toBeGreaterThan(0);
   expect(await endings()).toEqual([{ status: "CANCELLED", count: 500 }]);

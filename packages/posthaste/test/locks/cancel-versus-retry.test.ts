@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { SettledTask } from "../../src/store/queries/settle-tasks.ts";
 import { BEGIN, COMMIT } from "../../src/store/transaction.ts";
 import { addActive, type Claim } from "../store/task-rows.ts";
+import { figures } from "../support/figures.ts";
 import { useDatabase } from "../support/database.ts";
 import { untilWaiting } from "./until-waiting.ts";
 
@@ -52,6 +53,7 @@ test("1,000 cancellations that race with a retry all end CANCELLED", async () =>
     expect(await endOf(claim.id)).toBe("CANCELLED");
   }
 
+  figures("1,000 cancellations against a retry", seen);
   expect(seen.cancelled).toBeGreaterThan(0);
   expect(seen.requested).toBeGreaterThan(0);
 }, 60_000);

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { Connection } from "../../src/store/connection.ts";
 import type { SettledTask } from "../../src/store/queries/settle-tasks.ts";
 import { addReady, newQueue, type Claim } from "../store/task-rows.ts";
+import { figures } from "../support/figures.ts";
 import { useDatabase } from "../support/database.ts";
 
 const db = useDatabase();
@@ -97,6 +98,7 @@ test("moves of the same rows in opposite orders, with heartbeats, cancellations 
 
   const rounds: Record<string, number> = {};
   for (const [name, loop] of Object.entries(loops)) rounds[name] = await loop.stop();
+  figures("rounds without a deadlock", rounds);
   for (const [name, count] of Object.entries(rounds)) expect(count, name).toBeGreaterThan(20);
   expect(won.one).toBeGreaterThan(0);
   expect(won.other).toBeGreaterThan(0);

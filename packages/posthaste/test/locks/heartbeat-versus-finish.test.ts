@@ -5,6 +5,7 @@ import type { SettledTask, SettlingEdge } from "../../src/store/queries/settle-t
 import { sql, statement } from "../../src/store/sql.ts";
 import { BEGIN, COMMIT } from "../../src/store/transaction.ts";
 import { addActive, type Claim } from "../store/task-rows.ts";
+import { figures } from "../support/figures.ts";
 import { useDatabase } from "../support/database.ts";
 import { untilWaiting } from "./until-waiting.ts";
 
@@ -41,6 +42,7 @@ test("1,000 finishes that waited for a heartbeat of their own row all find it", 
     if ((await finish).settled !== 1) misses.push(claim.id);
   }
 
+  figures("finishes that waited for a heartbeat", { forced: tasks.length, missed: misses.length });
   expect(misses).toEqual([]);
   expect(await db.sql("select from posthaste.active_tasks")).toEqual([]);
 }, 60_000);

@@ -4,6 +4,7 @@ import { migrate } from "../../src/store/migrate.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import { createStore } from "../../src/store/store.ts";
 import { BEGIN } from "../../src/store/transaction.ts";
+import { figures } from "../support/figures.ts";
 import { useDatabase } from "../support/database.ts";
 import { explain, prepare, rowsRead } from "./explain.ts";
 import { hotCalls } from "./hot-calls.ts";
@@ -20,7 +21,7 @@ beforeAll(async () => {
   await db.sql("analyze");
 }, 180_000);
 
-describe.each(hotCalls(millions))("$name", ({ profile, call, indexes, mostBuffers }) => {
+describe.each(hotCalls(millions))("$name", ({ name, profile, call, indexes, mostBuffers }) => {
   // PostgreSQL makes a plan of its own for each of the first five runs on a "reads" session, then may keep one for all.
   test.each([1, 7])("is served by its index among millions of rows, on run %i", async (runs) => {
     const connection = await db.connect(profile);
@@ -28,6 +29,7 @@ describe.each(hotCalls(millions))("$name", ({ profile, call, indexes, mostBuffer
     const prepared = await prepare(connection, (recorder) => call(store, recorder), runs);
     const plan = await explain(connection, prepared);
 
+    figures(name, { ms: plan.executionMs, buffers: plan.buffers, by: plan.indexes.join(" + ") });
     expect(plan.scannedTables).toEqual([]);
     expect(plan.indexes).toEqual(expect.arrayContaining([...indexes]));
     expect(plan.buffers).toBeLessThan(mostBuffers);
