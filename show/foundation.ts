@@ -82,6 +82,7 @@ async function cuts(): Promise<void> {
     figure("waiters with a wrong result or none", report.wrongResults, 0);
     figure("bodies that ran twice", report.ranTwice, 0);
     figure("bodies that never ran", report.neverRan, 0);
+    atMost("bodies at once in a worker of 20 slots", report.mostAtOnce, 20);
     atLeast(
       "claims whose acknowledgement was lost, and that were run all the same",
       report.adopted,

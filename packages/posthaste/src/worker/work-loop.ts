@@ -101,7 +101,8 @@ export class WorkLoop {
     while (!this.#isGivenUp && !(this.#isDraining && this.held.isEmpty)) {
       // One moment for all three questions: what falls due between two of them would be slept over.
       const now = performance.now();
-      const plan = this.#plan(now);
+      // First the comparison with what is stored: claims that it finds take slots which a plan made before would give away.
+      const plan = this.#isCheckDue ? undefined : this.#plan(now);
       const isSurveyDue = !this.#isDraining && this.#appetite.isSurveyDue(now);
       if (plan === undefined && !isSurveyDue && !this.#isCheckDue) {
         await this.#bell.wait(this.#restMs(now));

@@ -27,4 +27,5 @@ test("connections cut at random lose no acknowledged send, run no body twice and
   expect(Object.values(report.cuts).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(10);
   expect(report).toMatchObject({ missing: 0, wrongResults: 0, ranTwice: 0, neverRan: 0 });
   expect(report.completed).toBe(report.acknowledged);
+  expect(report.mostAtOnce).toBeLessThanOrEqual(20);
 }, 120_000);

@@ -25,6 +25,8 @@ export interface CutConnectionsReport {
   readonly ranTwice: number;
   readonly neverRan: number;
   readonly adopted: number;
+  /** Bodies that ran at the same time in one worker, which has 20 slots. */
+  readonly mostAtOnce: number;
 }
 
 export interface CutConnectionsOptions {
@@ -69,9 +71,11 @@ export async function cutConnections(
     const adopted = workers
       .flatMap(({ log }) => log)
       .filter(({ message }) => String(message).startsWith("claims whose"));
+    const { times, mostAtOnce } = readRuns(folder);
     return {
       ...outcome,
-      ...(await compareBooks(options.url, outcome.ids, readRuns(folder))),
+      ...(await compareBooks(options.url, outcome.ids, times)),
+      mostAtOnce,
       sends: options.sends,
       cuts: proxy.cuts,
       adopted: adopted.reduce((sum, { tasks }) => sum + Number(tasks), 0),
@@ -139,12 +143,15 @@ async function compareBooks(
   };
 }
 
-function readRuns(folder: string): Map<string, number> {
-  const runs = new Map<string, number>();
+function readRuns(folder: string): { times: Map<string, number>; mostAtOnce: number } {
+  const times = new Map<string, number>();
+  let mostAtOnce = 0;
   for (const file of readdirSync(folder)) {
-    for (const id of readFileSync(join(folder, file), "utf8").trim().split("\n")) {
-      runs.set(id, (runs.get(id) ?? 0) + 1);
+    for (const line of readFileSync(join(folder, file), "utf8").trim().split("\n")) {
+      const [id = "", running = "0"] = line.split(" ");
+      times.set(id, (times.get(id) ?? 0) + 1);
+      mostAtOnce = Math.max(mostAtOnce, Number(running));
     }
   }
-  return runs;
+  return { times, mostAtOnce };
 }

@@ -6,12 +6,16 @@ import { defineTask, posthaste } from "posthaste";
 
 const folder = process.env["SCENARIO_FOLDER"] ?? ".";
 
-/** Writes down that it ran, and under which claim. */
+let running = 0;
+
+/** Writes down that it ran, and how many ran beside it in this process. */
 export const recordRun = defineTask({
   name: "record-run",
   run: async (input: { n: number }, ctx) => {
-    appendFileSync(join(folder, `runs-${process.pid}.ndjson`), `${ctx.taskId}\n`);
-    await sleep(0);
+    running++;
+    appendFileSync(join(folder, `runs-${process.pid}.txt`), `${ctx.taskId} ${running}\n`);
+    await sleep(15);
+    running--;
     return { n: input.n };
   },
 });
