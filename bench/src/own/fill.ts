@@ -31,22 +31,21 @@ export async function fill(site: Site, schema: string, filling: Filling): Promis
   const { finished = 0, future = 0, pending = 0, queues = 1, fillerBytes = 0 } = filling;
   const input = `jsonb_build_object('n', n, 'filler', repeat('x', ${fillerBytes}))`;
   const queue = queues === 1 ? "'default'" : `'queue-' || (n % ${queues})`;
-  const submit = (count: number, priority: number) => `
-    insert into ${schema}.submissions (task_id, name, queue, priority, input, sent_at)
-    select ${schema}.uuid_v7(), 'bench', ${queue}, ${priority}, ${input}, clock_timestamp()
-      from generate_series(1, ${count}) as n returning task_id, name, queue, priority, sent_at`;
+  const submit = (count: number, priority: number, runAt = "null::timestamptz") => `
+    insert into ${schema}.submissions (task_id, name, queue, priority, input, sent_at, run_at)
+    select ${schema}.uuid_v7(), 'bench', ${queue}, ${priority}, ${input}, sent_at, ${runAt}
+      from (select n, clock_timestamp() as sent_at from generate_series(1, ${count}) as n) as item
+    returning task_id, queue, priority, coalesce(run_at, sent_at) as due_at`;
+  // As a send leaves them: never claimed, and where the submission says.
+  const ready = `insert into ${schema}.ready_tasks (task_id, queue, priority, enqueued_at)
+      select task_id, queue, priority, due_at from s`;
   await onDatabase(site, async (client) => {
     await client.query(`with s as (${submit(finished, 100)})
-      insert into ${schema}.finished_tasks (task_id, name, queue, status, enqueued_at, claimed_at, started_at, finished_at,
-                                            claim_id, worker_id, run_no, retry_count, crash_count, result)
-      select task_id, name, queue, 'COMPLETED', sent_at, sent_at, sent_at, sent_at, gen_random_uuid(),
-             gen_random_uuid(), 1, 0, 0, 'null' from s`);
-    await client.query(`with s as (${submit(future, 1)})
-      insert into ${schema}.ready_tasks (task_id, name, queue, priority, enqueued_at, run_no, retry_count, crash_count)
-      select task_id, name, queue, priority, sent_at + interval '1 day', 0, 0, 0 from s`);
-    await client.query(`with s as (${submit(pending, 100)})
-      insert into ${schema}.ready_tasks (task_id, name, queue, priority, enqueued_at, run_no, retry_count, crash_count)
-      select task_id, name, queue, priority, sent_at, 0, 0, 0 from s`);
+      insert into ${schema}.finished_tasks (task_id, status, enqueued_at, started_at, finished_at, claim_id, worker_id,
+                                            run_no, result)
+      select task_id, 'COMPLETED', due_at, due_at, due_at, gen_random_uuid(), gen_random_uuid(), 1, 'null' from s`);
+    await client.query(`with s as (${submit(future, 1, "sent_at + interval '1 day'")}) ${ready}`);
+    await client.query(`with s as (${submit(pending, 100)}) ${ready}`);
     await client.query("checkpoint");
     await client.query(`vacuum analyze ${schema}.ready_tasks`);
     await client.query(`vacuum analyze ${schema}.submissions`);

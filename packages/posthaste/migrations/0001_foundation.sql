@@ -7,40 +7,45 @@
 -- No foreign keys and no triggers on these tables: each would cost a look-up per move. Every index serves what is named
 -- beside it.
 
+-- Rows are narrow, because a task writes each of them to the log: fixed widths first (no padding), nothing that its
+-- submission says already, and null where the usual value is meant.
+
 create table @schema.submissions (
   task_id       uuid primary key,
+  sent_at       timestamptz not null,
+  -- When it was first due, if that was later than its sending.
+  run_at        timestamptz,
+  good_until    timestamptz,
+  workflow_id   uuid,
+  priority      smallint not null check (priority between 1 and 100),
   name          text collate "C" not null,
   queue         text collate "C" not null,
-  priority      smallint not null check (priority between 1 and 100),
+  key           text collate "C",
+  node          text collate "C",
   input         jsonb not null,
   -- What was decided when it was sent: { "retry": … }. Null: the worker's definition decides.
   options       jsonb,
   flags         jsonb,
-  sent_at       timestamptz not null,
-  good_until    timestamptz,
-  key           text collate "C",
-  workflow_id   uuid,
-  node          text collate "C",
   trace_context jsonb
 );
 
 -- send with `key`: one task per name and key.
 create unique index submissions_key_idx on @schema.submissions (name, key) where key is not null;
 
+-- A row that has never been claimed stands where its submission says: (queue, priority, run_at or sent_at, task_id). So
+-- it is found by that place, and only rows that came back into the line need an index by id.
 create table @schema.ready_tasks (
   task_id       uuid not null,
-  name          text collate "C" not null,
-  queue         text collate "C" not null,
-  priority      smallint not null,
   -- When it may be claimed: the time of sending plus its delay, or the time of its next retry.
   enqueued_at   timestamptz not null,
   good_until    timestamptz,
-  next_retry_at timestamptz,
-  -- Bodies started so far; 0 until the first.
-  run_no        integer not null,
-  -- Retries spent; giving an attempt back lowers this, never run_no.
-  retry_count   integer not null,
-  crash_count   integer not null
+  -- Bodies started so far. Null: it has never been claimed.
+  run_no        integer,
+  -- Retries spent; giving an attempt back lowers this, never run_no. Null: 0.
+  retry_count   integer,
+  crash_count   integer,
+  priority      smallint not null,
+  queue         text collate "C" not null
 ) with (
   -- Rows live for milliseconds: vacuum by count, soon and without pauses, or claims walk over the dead ones.
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -49,35 +54,35 @@ create table @schema.ready_tasks (
   autovacuum_vacuum_cost_delay = 0
 );
 
--- claim, look-ahead, survey
-create index ready_tasks_claim_idx on @schema.ready_tasks (queue, priority, enqueued_at, task_id);
--- read, cancel, fail by id
-create unique index ready_tasks_id_idx on @schema.ready_tasks (task_id);
+-- claim, look-ahead, survey; read, cancel, fail of what has never been claimed
+create unique index ready_tasks_claim_idx on @schema.ready_tasks (queue, priority, enqueued_at, task_id);
+-- read, cancel, fail of what came back
+create unique index ready_tasks_id_idx on @schema.ready_tasks (task_id) where run_no is not null;
 -- expire: the maintenance pass over tasks that nobody claims
 create index ready_tasks_deadline_idx on @schema.ready_tasks (good_until) where good_until is not null;
 
+-- CLAIMED until started_at is set, RUNNING from then on.
 create table @schema.active_tasks (
   task_id             uuid not null,
   -- The fence: a new random value for every claim. Every later write of the claim's owner names it.
   claim_id            uuid not null,
   worker_id           uuid not null,
-  status              text collate "C" not null,
-  name                text collate "C" not null,
-  queue               text collate "C" not null,
-  priority            smallint not null,
   enqueued_at         timestamptz not null,
-  good_until          timestamptz,
-  next_retry_at       timestamptz,
-  run_no              integer not null,
-  retry_count         integer not null,
-  crash_count         integer not null,
-  claimed_at          timestamptz not null,
+  -- Null: at the moment it started.
+  claimed_at          timestamptz,
   started_at          timestamptz,
-  claim_expires_at    timestamptz not null,
-  heartbeat_at        timestamptz not null,
+  good_until          timestamptz,
+  -- Until when a task that was fetched ahead is its worker's. Null once it has started.
+  claim_expires_at    timestamptz,
+  -- Null before the first heartbeat: most tasks end earlier.
+  heartbeat_at        timestamptz,
   cancel_requested_at timestamptz,
-  constraint active_tasks_status check (status in ('CLAIMED', 'RUNNING')),
-  constraint active_tasks_started check ((status = 'RUNNING') = (started_at is not null))
+  run_no              integer not null,
+  retry_count         integer,
+  crash_count         integer,
+  priority            smallint not null,
+  queue               text collate "C" not null,
+  constraint active_tasks_held check (claimed_at is not null or started_at is not null)
 ) with (
   -- Room on each page for the heartbeats' new versions (HOT: none of the columns they write is indexed).
   fillfactor = 50,
@@ -87,30 +92,28 @@ create table @schema.active_tasks (
   autovacuum_vacuum_cost_delay = 0
 );
 
--- settle, start, read, cancel by id
+-- settle, start, heartbeat, read, cancel by id. There is none by worker: it would cost each task an entry, for a search
+-- that a worker makes once a heartbeat, in a table that holds what runs at this moment and no more.
 create unique index active_tasks_id_idx on @schema.active_tasks (task_id);
--- heartbeat and the search for strays, by worker
-create index active_tasks_worker_idx on @schema.active_tasks (worker_id);
 
 create table @schema.finished_tasks (
   task_id       uuid not null,
-  name          text collate "C" not null,
-  queue         text collate "C" not null,
-  status        text collate "C" not null,
-  enqueued_at   timestamptz not null,
-  next_retry_at timestamptz,
-  claimed_at    timestamptz,
-  -- Null when the body of the last claim did not run: then this row is no attempt.
-  started_at    timestamptz,
-  finished_at   timestamptz not null,
   -- The claim that wrote the end: whoever finds its own claim here knows that its commit went through. Null when
   -- somebody else ended the task (cancel, expiry, an operator).
   claim_id      uuid,
   worker_id     uuid,
-  run_no        integer not null,
-  retry_count   integer not null,
-  crash_count   integer not null,
+  enqueued_at   timestamptz not null,
+  -- Null: at the moment it started, or never.
+  claimed_at    timestamptz,
+  -- Null when the body of the last claim did not run: then this row is no attempt.
+  started_at    timestamptz,
+  finished_at   timestamptz not null,
   cancel_requested_at timestamptz,
+  -- Null: 0, in all three.
+  run_no        integer,
+  retry_count   integer,
+  crash_count   integer,
+  status        text collate "C" not null,
   error_code    text collate "C",
   result        jsonb,
   error         jsonb,
@@ -120,10 +123,6 @@ create table @schema.finished_tasks (
 
 -- read by id; and nothing ends twice
 create unique index finished_tasks_id_idx on @schema.finished_tasks (task_id);
--- retention, by time: rows are written in that order, so a BRIN index is enough and costs almost nothing
-create index finished_tasks_time_idx on @schema.finished_tasks using brin (finished_at) with (pages_per_range = 32);
--- what went wrong lately
-create index finished_tasks_trouble_idx on @schema.finished_tasks (status, finished_at) where status <> 'COMPLETED';
 
 -- Attempts that were not the last one; the last one is the row in finished_tasks.
 create table @schema.attempts (
@@ -173,36 +172,50 @@ create view @schema.tasks as
 select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, s.input, s.options, s.flags, s.key,
        s.sent_at, r.enqueued_at, null::timestamptz as claimed_at, null::timestamptz as started_at,
        null::timestamptz as completed_at, null::timestamptz as failed_at, null::timestamptz as cancelled_at,
-       null::timestamptz as finished_at, r.next_retry_at, s.good_until, null::timestamptz as cancel_requested_at,
-       r.run_no, r.retry_count, r.crash_count, null::uuid as worker_id, null::uuid as claim_id,
-       null::timestamptz as claim_expires_at, null::timestamptz as heartbeat_at,
-       null::jsonb as result, null::jsonb as error, null::text as error_code,
-       (select a.error from @schema.attempts a where a.task_id = s.task_id order by a.run_no desc limit 1) as last_error,
+       null::timestamptz as finished_at, null::timestamptz as next_retry_at, s.good_until,
+       null::timestamptz as cancel_requested_at, 0 as run_no, 0 as retry_count, 0 as crash_count,
+       null::uuid as worker_id, null::uuid as claim_id, null::timestamptz as claim_expires_at,
+       null::timestamptz as heartbeat_at, null::jsonb as result, null::jsonb as error, null::text as error_code,
+       null::jsonb as last_error, s.workflow_id, s.node
+  from @schema.submissions s
+  join @schema.ready_tasks r on r.queue = s.queue and r.priority = s.priority
+                            and r.enqueued_at = coalesce(s.run_at, s.sent_at) and r.task_id = s.task_id
+ where r.run_no is null
+union all
+select s.task_id, s.name, s.queue, s.priority, 'PENDING', s.input, s.options, s.flags, s.key,
+       s.sent_at, r.enqueued_at, null, null, null, null, null, null,
+       case when r.retry_count > 0 then r.enqueued_at end, s.good_until, null,
+       r.run_no, coalesce(r.retry_count, 0), coalesce(r.crash_count, 0), null, null, null, null, null, null, null,
+       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1),
        s.workflow_id, s.node
   from @schema.ready_tasks r join @schema.submissions s using (task_id)
+ where r.run_no is not null
 union all
 select s.task_id, s.name, s.queue, s.priority, 'CLAIMED', s.input, s.options, s.flags, s.key,
-       s.sent_at, a.enqueued_at, a.claimed_at, a.started_at, null, null, null, null, a.next_retry_at, s.good_until,
-       a.cancel_requested_at, a.run_no, a.retry_count, a.crash_count, a.worker_id, a.claim_id, a.claim_expires_at,
+       s.sent_at, a.enqueued_at, coalesce(a.claimed_at, a.started_at), a.started_at, null, null, null, null,
+       case when a.retry_count > 0 then a.enqueued_at end, s.good_until, a.cancel_requested_at, a.run_no,
+       coalesce(a.retry_count, 0), coalesce(a.crash_count, 0), a.worker_id, a.claim_id, a.claim_expires_at,
        a.heartbeat_at, null, null, null,
        (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1),
        s.workflow_id, s.node
   from @schema.active_tasks a join @schema.submissions s using (task_id)
- where a.status = 'CLAIMED'
+ where a.started_at is null
 union all
 select s.task_id, s.name, s.queue, s.priority, 'RUNNING', s.input, s.options, s.flags, s.key,
-       s.sent_at, a.enqueued_at, a.claimed_at, a.started_at, null, null, null, null, a.next_retry_at, s.good_until,
-       a.cancel_requested_at, a.run_no, a.retry_count, a.crash_count, a.worker_id, a.claim_id, a.claim_expires_at,
+       s.sent_at, a.enqueued_at, coalesce(a.claimed_at, a.started_at), a.started_at, null, null, null, null,
+       case when a.retry_count > 0 then a.enqueued_at end, s.good_until, a.cancel_requested_at, a.run_no,
+       coalesce(a.retry_count, 0), coalesce(a.crash_count, 0), a.worker_id, a.claim_id, a.claim_expires_at,
        a.heartbeat_at, null, null, null,
        (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1),
        s.workflow_id, s.node
   from @schema.active_tasks a join @schema.submissions s using (task_id)
- where a.status = 'RUNNING'
+ where a.started_at is not null
 union all
 select s.task_id, s.name, s.queue, s.priority, 'COMPLETED', s.input, s.options, s.flags, s.key,
-       s.sent_at, f.enqueued_at, f.claimed_at, f.started_at, f.finished_at, null, null,
-       f.finished_at, f.next_retry_at, s.good_until, f.cancel_requested_at, f.run_no, f.retry_count, f.crash_count,
-       f.worker_id, f.claim_id, null, null, f.result, f.error, f.error_code,
+       s.sent_at, f.enqueued_at, coalesce(f.claimed_at, f.started_at), f.started_at, f.finished_at, null, null, f.finished_at,
+       case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
+       coalesce(f.run_no, 0), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
+       null, f.result, f.error, f.error_code,
        coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
                            order by t.run_no desc limit 1)),
        s.workflow_id, s.node
@@ -210,9 +223,10 @@ select s.task_id, s.name, s.queue, s.priority, 'COMPLETED', s.input, s.options, 
  where f.status = 'COMPLETED'
 union all
 select s.task_id, s.name, s.queue, s.priority, 'FAILED', s.input, s.options, s.flags, s.key,
-       s.sent_at, f.enqueued_at, f.claimed_at, f.started_at, null, f.finished_at, null,
-       f.finished_at, f.next_retry_at, s.good_until, f.cancel_requested_at, f.run_no, f.retry_count, f.crash_count,
-       f.worker_id, f.claim_id, null, null, f.result, f.error, f.error_code,
+       s.sent_at, f.enqueued_at, coalesce(f.claimed_at, f.started_at), f.started_at, null, f.finished_at, null, f.finished_at,
+       case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
+       coalesce(f.run_no, 0), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
+       null, f.result, f.error, f.error_code,
        coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
                            order by t.run_no desc limit 1)),
        s.workflow_id, s.node
@@ -220,9 +234,10 @@ select s.task_id, s.name, s.queue, s.priority, 'FAILED', s.input, s.options, s.f
  where f.status = 'FAILED'
 union all
 select s.task_id, s.name, s.queue, s.priority, 'CANCELLED', s.input, s.options, s.flags, s.key,
-       s.sent_at, f.enqueued_at, f.claimed_at, f.started_at, null, null, f.finished_at,
-       f.finished_at, f.next_retry_at, s.good_until, f.cancel_requested_at, f.run_no, f.retry_count, f.crash_count,
-       f.worker_id, f.claim_id, null, null, f.result, f.error, f.error_code,
+       s.sent_at, f.enqueued_at, coalesce(f.claimed_at, f.started_at), f.started_at, null, null, f.finished_at, f.finished_at,
+       case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
+       coalesce(f.run_no, 0), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
+       null, f.result, f.error, f.error_code,
        coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
                            order by t.run_no desc limit 1)),
        s.workflow_id, s.node
@@ -230,9 +245,10 @@ select s.task_id, s.name, s.queue, s.priority, 'CANCELLED', s.input, s.options, 
  where f.status = 'CANCELLED'
 union all
 select s.task_id, s.name, s.queue, s.priority, 'EXPIRED', s.input, s.options, s.flags, s.key,
-       s.sent_at, f.enqueued_at, f.claimed_at, f.started_at, null, f.finished_at, null,
-       f.finished_at, f.next_retry_at, s.good_until, f.cancel_requested_at, f.run_no, f.retry_count, f.crash_count,
-       f.worker_id, f.claim_id, null, null, f.result, f.error, f.error_code,
+       s.sent_at, f.enqueued_at, coalesce(f.claimed_at, f.started_at), f.started_at, null, f.finished_at, null, f.finished_at,
+       case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
+       coalesce(f.run_no, 0), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
+       null, f.result, f.error, f.error_code,
        coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
                            order by t.run_no desc limit 1)),
        s.workflow_id, s.node

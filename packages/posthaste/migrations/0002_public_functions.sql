@@ -70,42 +70,64 @@ begin
       using errcode = 'check_violation';
   end if;
   loop
-    insert into @schema.submissions (task_id, name, queue, priority, input, options, flags, sent_at, good_until, key)
+    insert into @schema.submissions
+      (task_id, name, queue, priority, input, options, flags, sent_at, run_at, good_until, key)
     values (sent_id, send.name, send.queue, send.priority, coalesce(send.input, 'null'), send.options, send.flags,
-            sent_at, send.good_until, send.key)
+            sent_at, case when send.run_at > sent_at then send.run_at end, send.good_until, send.key)
     on conflict (name, key) where key is not null do nothing;
     exit when found;
     select task_id into sent_id from @schema.submissions where name = send.name and key = send.key;
     if found then return sent_id; end if; -- else it was pruned between the two statements: insert again
     sent_id := @schema.uuid_v7();
   end loop;
-  insert into @schema.ready_tasks
-    (task_id, name, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
-  values (sent_id, send.name, send.queue, send.priority, greatest(coalesce(send.run_at, sent_at), sent_at),
-          send.good_until, 0, 0, 0);
+  insert into @schema.ready_tasks (task_id, queue, priority, enqueued_at, good_until)
+  values (sent_id, send.queue, send.priority, greatest(coalesce(send.run_at, sent_at), sent_at), send.good_until);
   perform pg_notify(@schema.queue_channel(send.queue),
     send.priority || ':' || greatest(0, ceil(extract(epoch from coalesce(send.run_at, sent_at) - sent_at) * 1000)));
   return sent_id;
 end
 $$;
 
+-- enable_seqscan is off in what follows: a session keeps the plans it made while the tables were empty, and there a scan
+-- of the whole table looked cheapest. It would stay so with a million rows, until the next ANALYZE.
+
+-- Where a task's row in ready_tasks is, if it has one: by the place that its submission names, or by its id if it came
+-- back into the line. Ready rows are never updated, so within a statement a ctid stays what it is.
+create function @schema.ready_row(id uuid) returns setof tid
+language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
+begin atomic
+  select r.ctid
+    from @schema.submissions s
+   cross join lateral (
+     select ctid from @schema.ready_tasks
+      where queue = s.queue and priority = s.priority and enqueued_at = coalesce(s.run_at, s.sent_at)
+        and task_id = s.task_id and run_no is null
+      limit 1
+   ) as r
+   where s.task_id = ready_row.id
+  union all
+  select ctid from @schema.ready_tasks where task_id = ready_row.id and run_no is not null;
+end;
+
 -- 'cancelled': it was not running and never will. 'requested': it is running; when its body
 -- has ended it ends CANCELLED. 'finished': too late. Null: there is no such task.
 -- Separate statements, repeated: a task that moves between two tables is missed by a statement that looks at both with
 -- one snapshot.
 create function @schema.cancel(id uuid) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   cancelled constant jsonb := '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}';
 begin
   for round in 1..1000 loop
-    with gone as (delete from @schema.ready_tasks where task_id = cancel.id returning *)
+    with gone as (
+      delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(cancel.id))) returning *
+    )
     insert into @schema.finished_tasks
-      (task_id, name, queue, status, enqueued_at, next_retry_at, finished_at, run_no, retry_count, crash_count,
-       cancel_requested_at, error_code, error)
-    select task_id, name, queue, 'CANCELLED', enqueued_at, next_retry_at, clock_timestamp(), run_no, retry_count,
-           crash_count, clock_timestamp(), 'TASK_CANCELLED', cancelled
+      (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, cancel_requested_at, error_code,
+       error)
+    select task_id, 'CANCELLED', enqueued_at, clock_timestamp(), run_no, retry_count, crash_count, clock_timestamp(),
+           'TASK_CANCELLED', cancelled
       from gone;
     if found then
       perform @schema.notify_waiters(array[cancel.id]);
@@ -114,13 +136,13 @@ begin
 
     -- Claimed, but its body has not begun: the claim's owner will find that its claim is gone.
     with gone as (
-      delete from @schema.active_tasks where task_id = cancel.id and status = 'CLAIMED' returning *
+      delete from @schema.active_tasks where task_id = cancel.id and started_at is null returning *
     )
     insert into @schema.finished_tasks
-      (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, finished_at, worker_id, run_no,
-       retry_count, crash_count, cancel_requested_at, error_code, error)
-    select task_id, name, queue, 'CANCELLED', enqueued_at, next_retry_at, claimed_at, clock_timestamp(), worker_id,
-           run_no, retry_count, crash_count, clock_timestamp(), 'TASK_CANCELLED', cancelled
+      (task_id, status, enqueued_at, claimed_at, finished_at, worker_id, run_no, retry_count, crash_count,
+       cancel_requested_at, error_code, error)
+    select task_id, 'CANCELLED', enqueued_at, claimed_at, clock_timestamp(), worker_id, run_no, retry_count,
+           crash_count, clock_timestamp(), 'TASK_CANCELLED', cancelled
       from gone;
     if found then
       perform @schema.notify_waiters(array[cancel.id]);
@@ -129,7 +151,7 @@ begin
 
     update @schema.active_tasks
        set cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp())
-     where task_id = cancel.id and status = 'RUNNING';
+     where task_id = cancel.id and started_at is not null;
     if found then return 'requested'; end if;
 
     perform from @schema.finished_tasks where task_id = cancel.id;
@@ -146,7 +168,7 @@ $$;
 -- result changes nothing. 'requeued', 'cancelled' (its cancellation had been requested), 'pending' (nobody held it),
 -- 'finished', or null: there is no such task.
 create function @schema.requeue(id uuid) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   held @schema.active_tasks;
@@ -156,29 +178,29 @@ begin
     if found then
       if held.cancel_requested_at is not null then
         insert into @schema.finished_tasks
-          (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, started_at, finished_at, worker_id,
-           run_no, retry_count, crash_count, cancel_requested_at, error_code, error)
-        values (held.task_id, held.name, held.queue, 'CANCELLED', held.enqueued_at, held.next_retry_at,
-                held.claimed_at, held.started_at, clock_timestamp(), held.worker_id, held.run_no, held.retry_count,
-                held.crash_count, held.cancel_requested_at, 'TASK_CANCELLED',
+          (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, run_no, retry_count,
+           crash_count, cancel_requested_at, error_code, error)
+        values (held.task_id, 'CANCELLED', held.enqueued_at, held.claimed_at, held.started_at, clock_timestamp(),
+                held.worker_id, held.run_no, held.retry_count, held.crash_count, held.cancel_requested_at,
+                'TASK_CANCELLED',
                 '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}');
         perform @schema.notify_waiters(array[requeue.id]);
         return 'cancelled';
       end if;
-      if held.status = 'RUNNING' then
+      if held.started_at is not null then
         insert into @schema.attempts
           (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
-        values (held.task_id, held.run_no, held.claim_id, held.worker_id, held.claimed_at, held.started_at,
-                clock_timestamp(), 'INTERRUPTED');
+        values (held.task_id, held.run_no, held.claim_id, held.worker_id,
+                coalesce(held.claimed_at, held.started_at), held.started_at, clock_timestamp(), 'INTERRUPTED');
       end if;
       insert into @schema.ready_tasks
-        (task_id, name, queue, priority, enqueued_at, good_until, next_retry_at, run_no, retry_count, crash_count)
-      values (held.task_id, held.name, held.queue, held.priority, held.enqueued_at, held.good_until,
-              held.next_retry_at, held.run_no, held.retry_count, held.crash_count);
+        (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+      values (held.task_id, held.queue, held.priority, held.enqueued_at, held.good_until, held.run_no,
+              held.retry_count, held.crash_count);
       perform pg_notify(@schema.queue_channel(held.queue), held.priority || ':back');
       return 'requeued';
     end if;
-    perform from @schema.ready_tasks where task_id = requeue.id;
+    perform from @schema.ready_row(requeue.id);
     if found then return 'pending'; end if;
     perform from @schema.finished_tasks where task_id = requeue.id;
     if found then return 'finished'; end if;
@@ -193,7 +215,7 @@ $$;
 -- Ends a task that has not ended as FAILED with this code, whoever holds it. 'failed', 'finished', or null: there is
 -- no such task.
 create function @schema.fail(id uuid, code text, message text default null) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   said constant jsonb := jsonb_build_object('code', fail.code, 'message', coalesce(fail.message, fail.code));
@@ -203,20 +225,20 @@ begin
       using errcode = 'check_violation', hint = 'Codes are UPPER_SNAKE_CASE.';
   end if;
   for round in 1..1000 loop
-    with gone as (delete from @schema.ready_tasks where task_id = fail.id returning *)
+    with gone as (
+      delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(fail.id))) returning *
+    )
     insert into @schema.finished_tasks
-      (task_id, name, queue, status, enqueued_at, next_retry_at, finished_at, run_no, retry_count, crash_count,
-       error_code, error)
-    select task_id, name, queue, 'FAILED', enqueued_at, next_retry_at, clock_timestamp(), run_no, retry_count,
-           crash_count, fail.code, said
+      (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, error_code, error)
+    select task_id, 'FAILED', enqueued_at, clock_timestamp(), run_no, retry_count, crash_count, fail.code, said
       from gone;
     if not found then
       with gone as (delete from @schema.active_tasks where task_id = fail.id returning *)
       insert into @schema.finished_tasks
-        (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, started_at, finished_at, worker_id,
-         run_no, retry_count, crash_count, cancel_requested_at, error_code, error)
-      select task_id, name, queue, 'FAILED', enqueued_at, next_retry_at, claimed_at, started_at, clock_timestamp(),
-             worker_id, run_no, retry_count, crash_count, cancel_requested_at, fail.code, said
+        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, run_no, retry_count,
+         crash_count, cancel_requested_at, error_code, error)
+      select task_id, 'FAILED', enqueued_at, claimed_at, started_at, clock_timestamp(), worker_id, run_no,
+             retry_count, crash_count, cancel_requested_at, fail.code, said
         from gone;
     end if;
     if found then

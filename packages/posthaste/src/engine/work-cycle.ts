@@ -21,7 +21,6 @@ export interface CyclePlan {
   readonly claim: ClaimRequest | undefined;
   /** Tasks to hold until a slot is free. */
   readonly ahead: ClaimRequest | undefined;
-  readonly leaseMs: number;
 }
 
 export interface CycleReply {
@@ -37,14 +36,14 @@ export async function runCycle(
   plan: CyclePlan,
   onNotifyError: (error: unknown) => void,
 ): Promise<CycleReply> {
-  const { settles, starts, claim, ahead, leaseMs } = plan;
+  const { settles, starts, claim, ahead } = plan;
   const steps = [settles.length > 0, starts.length > 0, claim !== undefined, ahead !== undefined];
   const isOne = steps.filter(Boolean).length === 1; // a lone statement is a transaction already
 
   // Issued in one go, answered in order. All are awaited below, so none is left to reject on its own.
   const begun = isOne ? undefined : connection.query(BEGIN);
   const settle = settles.length > 0 ? store.settleTasks(connection, settles) : undefined;
-  const start = starts.length > 0 ? store.startTasks(connection, starts, leaseMs) : undefined;
+  const start = starts.length > 0 ? store.startTasks(connection, starts) : undefined;
   const claimed = claim === undefined ? undefined : store.claimAndStart(connection, claim);
   const fetched = ahead === undefined ? undefined : store.claimAhead(connection, ahead);
   const committed = isOne ? undefined : connection.query(COMMIT);

@@ -26,8 +26,8 @@ export async function keepClaims({
   held,
   log,
 }: KeepClaims): Promise<{ started: ClaimedTask[]; claimed: ClaimedTask[] }> {
-  await store.holdClaims.renew(connection, workerId, leaseMs);
   const stored = await store.holdClaims.list(connection, workerId);
+  await store.holdClaims.renew(connection, stored, leaseMs);
   const storedIds = new Set(stored.map(({ claimId }) => claimId));
   for (const [claimId, run] of held.running) {
     if (storedIds.has(claimId) || run.isAborted) continue;
@@ -38,9 +38,9 @@ export async function keepClaims({
     run.abort("CLAIM_LOST");
   }
   const known = held.claimIds();
-  const strays = stored.filter(({ claimId }) => !known.has(claimId)).map(({ claimId }) => claimId);
+  const strays = stored.filter(({ claimId }) => !known.has(claimId));
   if (strays.length === 0) return { started: [], claimed: [] };
-  const adopted = await store.holdClaims.adopt(connection, workerId, strays);
+  const adopted = await store.holdClaims.adopt(connection, strays);
   log.info({ tasks: adopted.length }, "claims whose acknowledgement was lost are run now");
   return {
     started: adopted.filter(({ isStarted }) => isStarted),

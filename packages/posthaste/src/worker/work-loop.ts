@@ -133,7 +133,7 @@ export class WorkLoop {
   /** Everything that is ready now, or undefined if nothing is. */
   #plan(now: number): LoopPlan | undefined {
     const { concurrency } = this.#options.plan;
-    const { claimLeaseMs, prefetchBuffer } = this.#options.config;
+    const { prefetchBuffer } = this.#options.config;
     const settles: readonly EndedTask[] = this.held.nextEnds();
     const starts = this.held.nextAhead(concurrency - this.held.running.size);
     const isHungry = !this.#isDraining && this.#appetite.isHungry(now);
@@ -145,7 +145,7 @@ export class WorkLoop {
     const ahead = mayClaim && room > 0 ? this.#request(room) : undefined;
     if (settles.length + starts.length === 0 && claim === undefined && ahead === undefined)
       return undefined;
-    return { settles, starts, claim, ahead, leaseMs: claimLeaseMs };
+    return { settles, starts, claim, ahead };
   }
 
   #request(limit: number): ClaimRequest {

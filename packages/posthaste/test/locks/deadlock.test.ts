@@ -64,7 +64,7 @@ test("moves of the same rows in opposite orders, with heartbeats, cancellations 
   let current: readonly Claim[] = [];
   const won = { one: 0, other: 0 };
   const loops = {
-    heart: new Loop(() => store.holdClaims.renew(heart, workerId, 60_000)),
+    heart: new Loop(() => store.holdClaims.renew(heart, current.toReversed(), 60_000)),
     canceller: new Loop(async () => {
       const victim = current[Math.floor(Math.random() * current.length)];
       await store.cancelTask(canceller, victim?.id ?? randomUUID());
@@ -72,7 +72,7 @@ test("moves of the same rows in opposite orders, with heartbeats, cancellations 
     expirer: new Loop(() => store.expireTasks(expirer, 20)),
     rival: new Loop(async () => {
       const claims = await claim(rival, 40, randomUUID());
-      await store.startTasks(rival, claims, 60_000);
+      await store.startTasks(rival, claims);
       await store.settleTasks(rival, back(claims));
     }),
   };
@@ -82,8 +82,8 @@ test("moves of the same rows in opposite orders, with heartbeats, cancellations 
     current = claims;
     const backwards = claims.toReversed();
     const starts = await Promise.all([
-      store.startTasks(other, backwards, 60_000),
-      store.startTasks(one, claims, 60_000),
+      store.startTasks(other, backwards),
+      store.startTasks(one, claims),
     ]);
     const [settledByOther, settledByOne] = await Promise.all([
       store.settleTasks(other, back(backwards)),

@@ -18,31 +18,28 @@ function settled(claim: Claim, edge: SettlingEdge = "succeed"): SettledTask {
   return { ...claim, edge, ran: edge !== "release", code: "BROKEN", error: '{"code":"BROKEN"}' };
 }
 
-/** Tasks of as many workers, so that a renewal holds exactly one of them. */
-async function tasksOfManyWorkers(count: number, status: "CLAIMED" | "RUNNING" = "RUNNING") {
-  const workers = Array.from({ length: count }, () => randomUUID());
-  const claims = await addActive(
+async function tasks(count: number, status: "CLAIMED" | "RUNNING" = "RUNNING"): Promise<Claim[]> {
+  return addActive(
     db,
-    workers.map((workerId) => ({ workerId, status })),
+    Array.from({ length: count }, () => ({ status })),
   );
-  return claims.map((claim, n) => ({ ...claim, workerId: workers[n] ?? "" }));
 }
 
 test("1,000 finishes that waited for a heartbeat of their own row all find it", async () => {
   const [heart, finisher] = [await db.connect(), await db.connect()];
-  const tasks = await tasksOfManyWorkers(1_000);
+  const claims = await tasks(1_000);
   const misses: string[] = [];
 
-  for (const [n, { workerId, ...claim }] of tasks.entries()) {
+  for (const [n, claim] of claims.entries()) {
     void heart.query(BEGIN);
-    await db.store.holdClaims.renew(heart, workerId, 60_000);
+    await db.store.holdClaims.renew(heart, [claim], 60_000);
     const finish = db.store.settleTasks(finisher, [settled(claim, edges[n % edges.length])]);
     await untilWaiting(db, 1);
     await heart.query(COMMIT);
     if ((await finish).settled !== 1) misses.push(claim.id);
   }
 
-  figures("finishes that waited for a heartbeat", { forced: tasks.length, missed: misses.length });
+  figures("finishes that waited for a heartbeat", { forced: claims.length, missed: misses.length });
   expect(misses).toEqual([]);
   expect(await db.sql("select from posthaste.active_tasks")).toEqual([]);
 }, 60_000);
@@ -51,13 +48,9 @@ test("batches that waited for a heartbeat of all their rows find every one", asy
   const [heart, finisher] = [await db.connect(), await db.connect()];
 
   for (let round = 0; round < 50; round++) {
-    const workerId = randomUUID();
-    const claims = await addActive(
-      db,
-      Array.from({ length: 20 }, () => ({ workerId })),
-    );
+    const claims = await tasks(20);
     void heart.query(BEGIN);
-    await db.store.holdClaims.renew(heart, workerId, 60_000);
+    await db.store.holdClaims.renew(heart, claims, 60_000);
     const finish = db.store.settleTasks(
       finisher,
       claims.map((claim) => settled(claim)),
@@ -71,16 +64,12 @@ test("batches that waited for a heartbeat of all their rows find every one", asy
 
 test("a heart that beats all the time makes no finish miss", async () => {
   const [heart, finisher] = [await db.connect(), await db.connect()];
-  const workerId = randomUUID();
-  const claims = await addActive(
-    db,
-    Array.from({ length: 1_000 }, () => ({ workerId })),
-  );
+  const claims = await tasks(1_000);
   const finishing = new AbortController();
   const beating = (async (): Promise<number> => {
     let beats = 0;
     for (; !finishing.signal.aborted; beats++)
-      await db.store.holdClaims.renew(heart, workerId, 60_000);
+      await db.store.holdClaims.renew(heart, claims, 60_000);
     return beats;
   })();
 
@@ -105,7 +94,7 @@ test("a heartbeat does not wait for a finish, and does not bring the row back", 
     finisher,
     claims.slice(0, 1).map((claim) => settled(claim)),
   );
-  await db.store.holdClaims.renew(heart, workerId, 60_000);
+  await db.store.holdClaims.renew(heart, claims, 60_000);
   await finisher.query(COMMIT);
 
   expect(await db.store.holdClaims.list(heart, workerId)).toEqual(claims.slice(1));
@@ -113,12 +102,11 @@ test("a heartbeat does not wait for a finish, and does not bring the row back", 
 
 test("200 starts that waited for a heartbeat of their own row all find it", async () => {
   const [heart, starter] = [await db.connect(), await db.connect()];
-  const tasks = await tasksOfManyWorkers(200, "CLAIMED");
 
-  for (const { workerId, ...claim } of tasks) {
+  for (const claim of await tasks(200, "CLAIMED")) {
     void heart.query(BEGIN);
-    await db.store.holdClaims.renew(heart, workerId, 60_000);
-    const start = db.store.startTasks(starter, [claim], 60_000);
+    await db.store.holdClaims.renew(heart, [claim], 60_000);
+    const start = db.store.startTasks(starter, [claim]);
     await untilWaiting(db, 1);
     await heart.query(COMMIT);
 
@@ -128,9 +116,8 @@ test("200 starts that waited for a heartbeat of their own row all find it", asyn
 
 test("a finish that waited while its task was taken away settles nothing", async () => {
   const [taker, finisher] = [await db.connect("reads"), await db.connect()];
-  const tasks = await tasksOfManyWorkers(50);
 
-  for (const { id, claimId } of tasks) {
+  for (const { id, claimId } of await tasks(50)) {
     await taker.query(BEGIN);
     await taker.query(REQUEUE, [id]);
     const finish = db.store.settleTasks(finisher, [settled({ id, claimId })]);

@@ -1,6 +1,6 @@
 /** EXPLAIN of the statements that the store prepares, as it prepares them: by the names they have in the session. */
 import type { Connection } from "../../src/store/connection.ts";
-import { statement, type Db, type SqlText, type Statement } from "../../src/store/sql.ts";
+import { sql, statement, type Db, type SqlText, type Statement } from "../../src/store/sql.ts";
 
 export interface PlanNode {
   readonly "Node Type": string;
@@ -76,6 +76,15 @@ async function explainNow(
     rowsRead: sum(nodes.map(rowsRead)),
     executionMs: answer["Execution Time"],
   };
+}
+
+const SCANNED = statement(sql`
+  select relname from pg_stat_xact_user_tables where schemaname = $1 and seq_scan > 0`);
+
+/** Tables of a schema that the session's transaction has read from end to end, inside functions too. */
+export async function scannedTables(connection: Connection, schema: string): Promise<string[]> {
+  const rows = await connection.query<{ relname: string }>(SCANNED, [schema]);
+  return rows.map(({ relname }) => relname);
 }
 
 async function undone<Answer>(connection: Connection, run: () => Promise<Answer>): Promise<Answer> {

@@ -2,9 +2,9 @@
 import type { TestDatabase } from "../support/database.ts";
 
 export interface Sizes {
-  /** Numbers 1 to here: due for an hour, priority 100. */
+  /** Numbers 1 to here: due for an hour, priority 100. Those that end in 3 came back into the line. */
   readonly due: number;
-  /** Up to here: due tomorrow, priority 1. */
+  /** Up to here: due tomorrow, priority 1; the last thousand with a submission. */
   readonly ready: number;
   /** Up to here: finished, most of them well. */
   readonly finished: number;
@@ -43,6 +43,19 @@ function uuid(n: number, kind: number): string {
 const id = "lpad(to_hex(n), 32, '0')::uuid";
 const claim = "('0000000c' || lpad(to_hex(n), 24, '0'))::uuid";
 const worker = "('0000000f' || lpad(to_hex(n % 20), 24, '0'))::uuid";
+const cameBack = "n % 10 = 3";
+
+function priority(due: number, ready: number): string {
+  return `case when n > ${due} and n <= ${ready} then 1 else 100 end`;
+}
+
+function dueAt(due: number): string {
+  return `now() + case when n <= ${due} then interval '-1 hour' else interval '1 day' end + n * interval '1 ms'`;
+}
+
+function goodUntil(due: number): string {
+  return `case when n % 1000 = 0 then now() + (n - ${due / 2}) * interval '1 s' end`;
+}
 
 /** One INSERT … SELECT per table, with the indexes in place: about 14 s for the millions. */
 export async function fillSchema(
@@ -52,33 +65,30 @@ export async function fillSchema(
 ): Promise<void> {
   await db.sql(`
     set synchronous_commit = off;
-    insert into ${schema}.submissions (task_id, name, queue, priority, input, sent_at, key)
-    select ${id}, 'some-task', 'default', 100, '{}', now() - interval '1 day',
-           case when n % 100 = 0 then 'key-' || n end
+    insert into ${schema}.submissions (task_id, name, queue, priority, input, sent_at, run_at, good_until, key)
+    select ${id}, 'some-task', 'default', ${priority(due, ready)}, '{}',
+           case when n <= ${due} and not (${cameBack}) then ${dueAt(due)} else now() - interval '1 day' end,
+           case when n > ${due} and n <= ${ready} and not (${cameBack}) then ${dueAt(due)} end,
+           case when n <= ${ready} then ${goodUntil(due)} end, case when n % 100 = 0 then 'key-' || n end
       from generate_series(1, ${all}) as n
-     where n <= ${due} or n > ${finished} - 50000;
+     where n <= ${due} or n > ${ready} - 1000 and n <= ${ready} or n > ${finished} - 50000;
 
-    insert into ${schema}.ready_tasks
-      (task_id, name, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
-    select ${id}, 'some-task', 'default', case when n <= ${due} then 100 else 1 end,
-           now() + case when n <= ${due} then interval '-1 hour' else interval '1 day' end + n * interval '1 ms',
-           case when n % 1000 = 0 then now() + (n - ${due / 2}) * interval '1 s' end, 0, 0, 0
+    insert into ${schema}.ready_tasks (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count)
+    select ${id}, 'default', ${priority(due, ready)}, ${dueAt(due)}, ${goodUntil(due)},
+           case when ${cameBack} then 1 end, case when ${cameBack} then 1 end
       from generate_series(1, ${ready}) as n;
 
     insert into ${schema}.finished_tasks
-      (task_id, name, queue, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no,
-       retry_count, crash_count, error_code, result)
-    select ${id}, 'some-task', 'default', case when n % 100 = 0 then 'FAILED' else 'COMPLETED' end,
-           now() - interval '2 days', now() - interval '2 days', now() - interval '2 days',
-           now() - interval '2 days' + n * interval '1 ms', ${claim}, ${worker}, 1, 0, 0,
+      (task_id, status, enqueued_at, started_at, finished_at, claim_id, worker_id, run_no, error_code, result)
+    select ${id}, case when n % 100 = 0 then 'FAILED' else 'COMPLETED' end, now() - interval '2 days',
+           now() - interval '2 days', now() - interval '2 days' + n * interval '1 ms', ${claim}, ${worker}, 1,
            case when n % 100 = 0 then 'BROKEN' end, '1'
       from generate_series(${ready} + 1, ${finished}) as n;
 
     insert into ${schema}.active_tasks
-      (task_id, claim_id, worker_id, status, name, queue, priority, enqueued_at, run_no, retry_count, crash_count,
-       claimed_at, started_at, claim_expires_at, heartbeat_at)
-    select ${id}, ${claim}, ${worker}, case when n % 2 = 0 then 'RUNNING' else 'CLAIMED' end, 'some-task', 'default',
-           100, now(), (n % 2 = 0)::int, 0, 0, now(), case when n % 2 = 0 then now() end, now(), now()
+      (task_id, claim_id, worker_id, queue, priority, enqueued_at, run_no, claimed_at, started_at, claim_expires_at)
+    select ${id}, ${claim}, ${worker}, 'default', 100, now(), (n % 2 = 0)::int,
+           case when n % 2 = 1 then now() end, case when n % 2 = 0 then now() end, case when n % 2 = 1 then now() end
       from generate_series(${finished} + 1, ${all}) as n;
 
     insert into ${schema}.attempts

@@ -18,6 +18,8 @@ const task = fc.record({
   dueMinutes: fc.constantFrom(-30, -20, -10, -1, 10, 20),
   goodMinutes: fc.constantFrom(null, null, -5, 15),
   isLocked: fc.constantFrom(true, false, false),
+  // Never claimed, fetched ahead and released, tried once.
+  runs: fc.constantFrom(null, null, 0, 1),
 });
 const randomCase = fc.record({
   tasks: fc.array(task, { maxLength: 40, size: "max" }),
@@ -65,11 +67,12 @@ async function claimed(holder: Connection, claimer: Connection, given: Case) {
   const waiting: Waiting[] = given.tasks.map((each) => ({ ...each, id: randomUUID() }));
   await addReady(
     db,
-    waiting.map(({ id, queue, priority, dueMinutes, goodMinutes }) => ({
+    waiting.map(({ id, queue, priority, dueMinutes, goodMinutes, runs }) => ({
       id,
       queue: queueOf(queue),
       priority,
       dueMs: dueMinutes * 60_000,
+      ...(runs === null ? {} : { runs }),
       ...(goodMinutes === null ? {} : { goodMs: goodMinutes * 60_000 }),
     })),
   );

@@ -32,15 +32,14 @@ test("a task claimed for a free slot is born RUNNING, with its first run counted
   const { active, ready } = await placesOf(db, id);
   expect(ready).toBeNull();
   expect(active).toMatchObject({
-    status: "RUNNING",
     worker_id: workerId,
     run_no: 1,
     cancel_requested_at: null,
+    claimed_at: null,
+    claim_expires_at: null,
+    heartbeat_at: null,
   });
-  expect(active?.["started_at"]).toBe(active?.["claimed_at"]);
-  expect(active?.["heartbeat_at"]).toBe(active?.["claimed_at"]);
-  const lease = msFromNow(active?.["claim_expires_at"]) - msFromNow(active?.["claimed_at"]);
-  expect(Math.abs(lease - 30_000)).toBeLessThanOrEqual(1);
+  expect(Math.abs(msFromNow(active?.["started_at"]))).toBeLessThan(10_000);
   expect(reply.tasks).toHaveLength(1);
   expect(reply.tasks[0]).toMatchObject({
     id,
@@ -61,12 +60,11 @@ test("a task fetched ahead is born CLAIMED, and no run is counted", async () => 
 
   const reply = await db.store.claimAhead(await db.connect(), request([lane(queue)]));
 
-  expect((await placesOf(db, id)).active).toMatchObject({
-    status: "CLAIMED",
-    started_at: null,
-    run_no: 2,
-    retry_count: 2,
-  });
+  const { active } = await placesOf(db, id);
+  expect(active).toMatchObject({ started_at: null, run_no: 2, retry_count: 2, heartbeat_at: null });
+  expect(Math.abs(msFromNow(active?.["claimed_at"]))).toBeLessThan(10_000);
+  const lease = msFromNow(active?.["claim_expires_at"]) - msFromNow(active?.["claimed_at"]);
+  expect(Math.abs(lease - 30_000)).toBeLessThanOrEqual(1);
   expect(reply.tasks).toMatchObject([{ id, runNo: 2, retryCount: 2, options: '{"retry": null}' }]);
 });
 

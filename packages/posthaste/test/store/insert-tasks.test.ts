@@ -36,6 +36,7 @@ interface Submission {
   readonly options: unknown;
   readonly flags: unknown;
   readonly sentAt: Date;
+  readonly runAt: Date | null;
   readonly enqueuedAt: Date;
   readonly goodUntil: Date | null;
   readonly readyGoodUntil: Date | null;
@@ -43,8 +44,8 @@ interface Submission {
 
 async function submissionOf(id: string): Promise<Submission> {
   const [row] = await db.sql<Submission>(
-    `select input, input::text as "inputText", options, flags, sent_at as "sentAt", enqueued_at as "enqueuedAt",
-            s.good_until as "goodUntil", r.good_until as "readyGoodUntil"
+    `select input, input::text as "inputText", options, flags, sent_at as "sentAt", run_at as "runAt",
+            enqueued_at as "enqueuedAt", s.good_until as "goodUntil", r.good_until as "readyGoodUntil"
        from posthaste.submissions s join posthaste.ready_tasks r using (task_id) where task_id = $1`,
     [id],
   );
@@ -57,15 +58,15 @@ test("fresh rows are pending, with nothing run and nothing spent", async () => {
 
   const { ready, active, finished } = await placesOf(db, id);
   expect([active, finished]).toEqual([null, null]);
-  expect(ready).toMatchObject({
-    name: "greet",
+  expect(ready).toEqual({
+    task_id: id,
     queue: "mail",
     priority: 7,
-    run_no: 0,
-    retry_count: 0,
-    crash_count: 0,
+    enqueued_at: expect.any(String),
+    run_no: null,
+    retry_count: null,
+    crash_count: null,
     good_until: null,
-    next_retry_at: null,
   });
 });
 
@@ -187,8 +188,9 @@ test("fifty senders of one key at once make one task, and all find it", async ()
 });
 
 test("a delay counts from the time of sending", async () => {
-  const { sentAt, enqueuedAt } = await submissionOf(await send({ delay_ms: 90_000 }));
+  const { sentAt, runAt, enqueuedAt } = await submissionOf(await send({ delay_ms: 90_000 }));
 
+  expect(runAt).toEqual(enqueuedAt);
   expect(enqueuedAt.getTime() - sentAt.getTime()).toBe(90_000);
 });
 
@@ -197,8 +199,10 @@ test("a time that has passed becomes the time of sending, a time to come is kept
   const future = await submissionOf(await send({ run_at: "2090-01-01T00:00:00Z" }));
 
   expect(past.enqueuedAt).toEqual(past.sentAt);
+  expect(past.runAt).toBeNull();
   expect(Math.abs(past.sentAt.getTime() - Date.now())).toBeLessThan(60_000);
   expect(future.enqueuedAt).toEqual(new Date("2090-01-01T00:00:00Z"));
+  expect(future.runAt).toEqual(future.enqueuedAt);
 });
 
 test("a deadline stands in the submission and in the line", async () => {

@@ -33,9 +33,10 @@ test("send with a name alone takes the defaults: no input, the default queue, th
     flags: null,
     key: null,
     good_until: null,
+    run_at: null,
   });
   const { ready } = await placesOf(db, id);
-  expect(ready).toMatchObject({ run_no: 0, retry_count: 0, crash_count: 0, next_retry_at: null });
+  expect(ready).toMatchObject({ run_no: null, retry_count: null, crash_count: null });
   expect(Math.abs(msFromNow(ready?.["enqueued_at"]))).toBeLessThan(10_000);
 });
 
@@ -52,6 +53,7 @@ test("send stores every argument", async () => {
     key: "k",
     options: { retry: null },
     flags: { urgent: true },
+    run_at: new Date("2090-01-01T00:00:00Z"),
   });
   const { ready } = await placesOf(db, id);
   expect(Date.parse(String(ready?.["enqueued_at"]))).toBe(Date.UTC(2090, 0, 1));
@@ -72,8 +74,10 @@ test("ids are uuids of version 7, in the order of time", async () => {
 });
 
 test("a time that has passed means now", async () => {
-  const { ready } = await placesOf(db, await send("'greet', run_at => '2020-01-01'"));
+  const id = await send("'greet', run_at => '2020-01-01'");
 
+  expect(await submission(id)).toMatchObject({ run_at: null });
+  const { ready } = await placesOf(db, id);
   expect(Math.abs(msFromNow(ready?.["enqueued_at"]))).toBeLessThan(10_000);
 });
 

@@ -16,8 +16,9 @@ export interface ReadySeed {
   readonly dueMs?: number;
   /** When its deadline passes, in ms from now. */
   readonly goodMs?: number;
-  /** Bodies that have run; a failed attempt is written for each. */
+  /** Bodies that have run; a failed attempt is written for each. Left out: it has never been claimed. */
   readonly runs?: number;
+  /** Retries spent. One that has spent some came back into the line, even if no body has run. */
   readonly retryCount?: number;
   readonly crashCount?: number;
 }
@@ -28,6 +29,8 @@ export interface ActiveSeed extends ReadySeed {
   readonly isCancelRequested?: boolean;
   /** How long ago it was claimed, and started if it runs. */
   readonly heldMs?: number;
+  /** Whether a running task was claimed before it started, a second earlier. */
+  readonly isFetchedAhead?: boolean;
 }
 
 export interface Claim {
@@ -45,8 +48,9 @@ export async function addReady(db: Asked, seeds: readonly ReadySeed[]): Promise<
   await db.sql(
     `with ${INCOMING}
      insert into posthaste.ready_tasks
-       (task_id, name, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
-     select id, name, queue, priority, ${at('"dueMs"')}, ${at('"goodMs"')}, runs, "retryCount", "crashCount"
+       (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+     select id, queue, priority, ${at('"dueMs"')}, ${at('"goodMs"')},
+            case when ${cameBack} then coalesce(runs, 0) end, "retryCount", "crashCount"
        from item`,
     [JSON.stringify(items)],
   );
@@ -67,17 +71,20 @@ export async function addActive(db: Asked, seeds: readonly ActiveSeed[]): Promis
     status: "RUNNING",
     workerId: randomUUID(),
     isCancelRequested: false,
+    isFetchedAhead: false,
     ...seed,
     claimId: randomUUID(),
   }));
   await db.sql(
     `with ${INCOMING}
      insert into posthaste.active_tasks
-       (task_id, claim_id, worker_id, status, name, queue, priority, enqueued_at, good_until, run_no, retry_count,
-        crash_count, claimed_at, started_at, claim_expires_at, heartbeat_at, cancel_requested_at)
-     select id, "claimId", "workerId", status, name, queue, priority, ${at('"dueMs"')}, ${at('"goodMs"')},
-            runs + (status = 'RUNNING')::int, "retryCount", "crashCount", ${at('-"heldMs"')},
-            case status when 'RUNNING' then ${at('-"heldMs"')} end, ${at("60000")}, ${at('-"heldMs"')},
+       (task_id, claim_id, worker_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count,
+        claimed_at, started_at, claim_expires_at, cancel_requested_at)
+     select id, "claimId", "workerId", queue, priority, ${at('"dueMs"')}, ${at('"goodMs"')},
+            coalesce(runs, 0) + (status = 'RUNNING')::int, "retryCount", "crashCount",
+            case when status = 'CLAIMED' then ${at('-"heldMs"')}
+                 when "isFetchedAhead" then ${at('(-"heldMs" - 1000)')} end,
+            case status when 'RUNNING' then ${at('-"heldMs"')} end, case status when 'CLAIMED' then ${at("60000")} end,
             case when "isCancelRequested" then ${at("-10")} end
        from item`,
     [JSON.stringify(items)],
@@ -138,9 +145,9 @@ function readyDefaults() {
     options: null,
     dueMs: -1_000,
     goodMs: null,
-    runs: 0,
-    retryCount: 0,
-    crashCount: 0,
+    runs: null,
+    retryCount: null,
+    crashCount: null,
   };
 }
 
@@ -148,20 +155,24 @@ function at(ms: string): string {
   return `statement_timestamp() + ${ms} * interval '1 millisecond'`;
 }
 
+const cameBack = `coalesce(runs, "retryCount", "crashCount") is not null`;
+
+// What has never been claimed stands where its submission says: it was sent when it became due, or to run then.
 const INCOMING = `
   item as materialized (
     select * from jsonb_to_recordset($1::text::jsonb) as item (
       id uuid, name text, queue text, priority smallint, input jsonb, options jsonb, "dueMs" float8, "goodMs" float8,
       runs int, "retryCount" int, "crashCount" int, status text, "claimId" uuid, "workerId" uuid,
-      "isCancelRequested" boolean, "heldMs" float8)
+      "isCancelRequested" boolean, "isFetchedAhead" boolean, "heldMs" float8)
   ), stored as (
-    insert into posthaste.submissions (task_id, name, queue, priority, input, options, sent_at, good_until)
-    select id, name, queue, priority, coalesce(input, 'null'), options, ${at('least("dueMs", 0)')}, ${at('"goodMs"')}
+    insert into posthaste.submissions (task_id, name, queue, priority, input, options, sent_at, run_at, good_until)
+    select id, name, queue, priority, coalesce(input, 'null'), options, ${at('least("dueMs", 0)')},
+           case when "dueMs" > 0 and not (${cameBack}) then ${at('"dueMs"')} end, ${at('"goodMs"')}
       from item
   ), history as (
     insert into posthaste.attempts
       (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
     select id, n, gen_random_uuid(), gen_random_uuid(), ${at('"dueMs"')}, ${at('"dueMs"')}, ${at('"dueMs"')},
            'FAILED', 'EARLIER', jsonb_build_object('code', 'EARLIER', 'message', 'attempt ' || n)
-      from item, generate_series(1, runs) as n
+      from item, generate_series(1, coalesce(runs, 0)) as n
   )`;

@@ -8,7 +8,7 @@ useCleanTables(db);
 const heldTask = useHeldTasks();
 
 async function claimed(): Promise<number> {
-  const rows = await db.sql("select from posthaste.active_tasks where status = 'CLAIMED'");
+  const rows = await db.sql("select from posthaste.active_tasks where started_at is null");
   return rows.length;
 }
 

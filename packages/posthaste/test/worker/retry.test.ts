@@ -144,8 +144,8 @@ test("jitter spreads the retries of what failed together by a quarter either way
     .toBe(200);
   const [row] = await db.sql<{ least: number; most: number; different: number }>(
     `select min(ms) as least, max(ms) as most, count(distinct ms)::int as different from (
-       select (extract(epoch from r.next_retry_at - a.finished_at) * 1000)::float8 as ms
-         from posthaste.ready_tasks r join posthaste.attempts a using (task_id)) as waits`,
+       select (extract(epoch from t.next_retry_at - a.finished_at) * 1000)::float8 as ms
+         from posthaste.tasks t join posthaste.attempts a on a.task_id = t.id) as waits`,
   );
   expect(row?.least).toBeGreaterThanOrEqual(750_000);
   expect(row?.most).toBeLessThanOrEqual(1_250_000);

@@ -50,7 +50,7 @@ test("tasks fetched ahead go back to their old place, untouched", async () => {
   await expect
     .poll(
       async () =>
-        (await db.sql("select from posthaste.active_tasks where status = 'CLAIMED'")).length,
+        (await db.sql("select from posthaste.active_tasks where started_at is null")).length,
     )
     .toBe(2);
   const stopping = worker.stop();
@@ -180,7 +180,7 @@ test("claims are renewed while a stopping worker waits for its tasks", async () 
   const handle = await app.send(held.task, "x");
   await held.begun(1);
   const stopping = worker.stop();
-  const [claimed] = await db.sql<{ at: Date }>(
+  const [claimed] = await db.sql<{ at: Date | null }>(
     "select heartbeat_at as at from posthaste.active_tasks where task_id = $1",
     [handle.id],
   );

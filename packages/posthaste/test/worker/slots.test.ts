@@ -59,15 +59,15 @@ test("the slots are never exceeded, however fast bodies end and tasks arrive", a
   expect(most).toBe(4);
 });
 
-test("claim and start are one move: the row is born RUNNING with claimed_at = started_at", async () => {
+test("claim and start are one move: the task is born RUNNING with claimed_at = started_at, and has no lease", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   const worker = await app.worker().start();
   const handle = await app.send(held.task, "a");
   await held.begun(1);
   const [row] = await db.sql(
-    `select status, claimed_at = started_at as "isOneMove", run_no, worker_id, claim_id,
-            claim_expires_at - claimed_at = interval '60 s' as "hasLease" from posthaste.active_tasks`,
+    `select status, claimed_at = started_at as "isOneMove", run_no, worker_id, claim_id, claim_expires_at
+       from posthaste.tasks`,
   );
   const { taskId, claimId, workerId, attempt, name, queue } = held.bodies[0]?.ctx ?? {};
   expect(row).toEqual({
@@ -76,7 +76,7 @@ test("claim and start are one move: the row is born RUNNING with claimed_at = st
     run_no: 1,
     worker_id: worker.id,
     claim_id: claimId,
-    hasLease: true,
+    claim_expires_at: null,
   });
   expect({ taskId, workerId, attempt, name, queue }).toEqual({
     taskId: handle.id,

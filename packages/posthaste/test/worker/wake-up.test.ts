@@ -109,9 +109,8 @@ test("a notification that gets lost is covered by the poll", async () => {
        insert into posthaste.submissions (task_id, name, queue, priority, input, sent_at)
        values (gen_random_uuid(), 'note', 'default', 33, '"silent"', now()) returning *
      )
-     insert into posthaste.ready_tasks
-       (task_id, name, queue, priority, enqueued_at, run_no, retry_count, crash_count)
-     select task_id, name, queue, priority, sent_at, 0, 0, 0 from sent returning task_id as id`,
+     insert into posthaste.ready_tasks (task_id, queue, priority, enqueued_at)
+     select task_id, queue, priority, sent_at from sent returning task_id as id`,
   );
   const sentAt = performance.now();
   expect(await app.task(note, row?.id ?? "").value({ timeoutMs: 10_000 })).toBe("silent");

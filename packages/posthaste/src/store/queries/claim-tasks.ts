@@ -12,6 +12,7 @@ export interface ClaimRequest {
   readonly lanes: readonly ClaimLane[];
   readonly limit: number;
   readonly workerId: string;
+  /** How long what is fetched ahead stays its worker's, unless it is renewed. */
   readonly leaseMs: number;
 }
 
@@ -55,9 +56,11 @@ type Row = ClaimedTask & { readonly isExpired: boolean | null; readonly nextDueM
  */
 export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
   const isRunning = born === "RUNNING";
-  const status = isRunning ? sql`'RUNNING'` : sql`'CLAIMED'`;
-  const startedAt = isRunning ? sql`statement_timestamp()` : sql`null`;
-  const runNo = isRunning ? sql`run_no + 1` : sql`run_no`;
+  const runs = isRunning ? sql`1` : sql`0`;
+  const bornColumns = isRunning ? sql`started_at` : sql`claimed_at, claim_expires_at`;
+  const bornValues = isRunning
+    ? sql`statement_timestamp()`
+    : sql`statement_timestamp(), statement_timestamp() + $6::float8 * interval '1 millisecond'`;
 
   const CLAIM = statement(sql`
     with lane as materialized (
@@ -81,30 +84,29 @@ export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
       returning *
     ), expired as (
       insert into ${schema}.finished_tasks
-        (task_id, name, queue, status, enqueued_at, next_retry_at, finished_at, run_no, retry_count, crash_count,
-         error_code, error)
-      select task_id, name, queue, 'EXPIRED', enqueued_at, next_retry_at, statement_timestamp(), run_no, retry_count,
-             crash_count, 'TASK_EXPIRED', ${EXPIRED_ERROR}
+        (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, error_code, error)
+      select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), run_no, retry_count, crash_count,
+             'TASK_EXPIRED', ${EXPIRED_ERROR}
         from moved
        where good_until <= statement_timestamp()
       returning task_id
     ), claimed as (
       insert into ${schema}.active_tasks
-        (task_id, claim_id, worker_id, status, name, queue, priority, enqueued_at, good_until, next_retry_at, run_no,
-         retry_count, crash_count, claimed_at, started_at, claim_expires_at, heartbeat_at)
-      select task_id, gen_random_uuid(), $5::uuid, ${status}, name, queue, priority, enqueued_at, good_until,
-             next_retry_at, ${runNo}, retry_count, crash_count, statement_timestamp(), ${startedAt},
-             statement_timestamp() + $6::float8 * interval '1 millisecond', statement_timestamp()
+        (task_id, claim_id, worker_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count,
+         ${bornColumns})
+      select task_id, gen_random_uuid(), $5::uuid, queue, priority, enqueued_at, good_until,
+             coalesce(run_no, 0) + ${runs}, retry_count, crash_count, ${bornValues}
         from moved
        where good_until is null or good_until > statement_timestamp()
-      returning task_id, claim_id, name, queue, priority, enqueued_at, run_no, retry_count
+      returning task_id, claim_id, queue, priority, enqueued_at, run_no, retry_count
     ), taken as (
-      select claimed.task_id as "id", claimed.claim_id as "claimId", claimed.name, claimed.queue, claimed.priority,
+      select claimed.task_id as "id", claimed.claim_id as "claimId", submission.name, claimed.queue, claimed.priority,
              (extract(epoch from claimed.enqueued_at) * 1000)::float8 as "enqueuedAt", claimed.run_no as "runNo",
-             claimed.retry_count as "retryCount", submission.input, submission.options, false as "isExpired"
+             coalesce(claimed.retry_count, 0) as "retryCount", submission.input, submission.options,
+             false as "isExpired"
         from claimed
        cross join lateral (
-         select input, options from ${schema}.submissions where task_id = claimed.task_id limit 1
+         select name, input, options from ${schema}.submissions where task_id = claimed.task_id limit 1
        ) as submission
       union all
       select task_id, null, null, null, null, null, null, null, null, null, true from expired
@@ -132,7 +134,7 @@ export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
       lanes.map((lane) => lane.mark),
       limit,
       workerId,
-      leaseMs,
+      ...(isRunning ? [] : [leaseMs]),
     ]);
     return {
       tasks: rows.filter((row) => row.isExpired === false),

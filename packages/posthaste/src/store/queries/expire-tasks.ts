@@ -18,10 +18,9 @@ export function expireTasks(schema: SqlText) {
       returning *
     )
     insert into ${schema}.finished_tasks
-      (task_id, name, queue, status, enqueued_at, next_retry_at, finished_at, run_no, retry_count, crash_count,
-       error_code, error)
-    select task_id, name, queue, 'EXPIRED', enqueued_at, next_retry_at, statement_timestamp(), run_no, retry_count,
-           crash_count, 'TASK_EXPIRED', ${EXPIRED_ERROR}
+      (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, error_code, error)
+    select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), run_no, retry_count, crash_count, 'TASK_EXPIRED',
+           ${EXPIRED_ERROR}
       from gone
     returning task_id as "id"`);
 

@@ -8,44 +8,63 @@ export interface HeldClaim {
 
 /** What a worker does about the claims it holds: renews them, and compares what it believes with what is stored. */
 export function holdClaims(schema: SqlText) {
-  // Served by active_tasks_worker_idx. A row that somebody has locked is left out: the next round renews it, and a
-  // heartbeat must never wait for a finish or make one wait. Who never waits needs no lock order; with one, the planner
-  // walked all of active_tasks_id_idx, every worker's rows, to save the sort.
-  const RENEW = statement(sql`
-    with mine as materialized (
-      select task_id from ${schema}.active_tasks where worker_id = $1 for update skip locked
-    )
-    update ${schema}.active_tasks
-       set heartbeat_at = statement_timestamp(),
-           claim_expires_at = statement_timestamp() + $2::float8 * interval '1 millisecond'
-     where task_id = any (array(select task_id from mine))`);
-
+  // What is held, stored rows that this worker knows nothing of included. There is no index by worker (see the table):
+  // it reads what runs at this moment, in the whole cluster, once a heartbeat.
   const LIST = statement(sql`
     select task_id as "id", claim_id as "claimId" from ${schema}.active_tasks where worker_id = $1`);
 
-  // The same columns as a claim returns: a stray is a claim whose acknowledgement never arrived. Looked up row by row:
-  // written as a join, the planner walked all of active_tasks_id_idx.
+  // Fenced by claim_id, served by active_tasks_id_idx. A row that somebody has locked is left out: the next round renews
+  // it, and a heartbeat must never wait for a finish or make one wait. Who never waits needs no lock order.
+  const RENEW = statement(sql`
+    with mine as materialized (
+      select held.task_id
+        from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
+       cross join lateral (
+         select task_id from ${schema}.active_tasks as active
+          where active.task_id = said.id and active.claim_id = said.claim
+            for update skip locked
+       ) as held
+    )
+    update ${schema}.active_tasks
+       set heartbeat_at = statement_timestamp(),
+           claim_expires_at = case when started_at is null
+             then statement_timestamp() + $3::float8 * interval '1 millisecond' end
+     where task_id = any (array(select task_id from mine))`);
+
+  // The same columns as a claim returns: a stray is a claim whose acknowledgement never arrived.
   const ADOPT = statement(sql`
-    select stray.task_id as "id", stray.claim_id as "claimId", stray.name, stray.queue, stray.priority,
+    select stray.task_id as "id", stray.claim_id as "claimId", submission.name, stray.queue, stray.priority,
            (extract(epoch from stray.enqueued_at) * 1000)::float8 as "enqueuedAt", stray.run_no as "runNo",
-           stray.retry_count as "retryCount", submission.input, submission.options,
-           stray.status = 'RUNNING' as "isStarted"
-      from ${schema}.active_tasks as stray
+           coalesce(stray.retry_count, 0) as "retryCount", submission.input, submission.options,
+           stray.started_at is not null as "isStarted"
+      from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
      cross join lateral (
-       select input, options from ${schema}.submissions where task_id = stray.task_id limit 1
-     ) as submission
-     where stray.worker_id = $1 and stray.claim_id = any ($2::uuid[])`);
+       select * from ${schema}.active_tasks where task_id = said.id and claim_id = said.claim limit 1
+     ) as stray
+     cross join lateral (
+       select name, input, options from ${schema}.submissions where task_id = stray.task_id limit 1
+     ) as submission`);
 
   return {
-    async renew(db: Db, workerId: string, leaseMs: number): Promise<void> {
-      await db.query(RENEW, [workerId, leaseMs]);
+    async renew(db: Db, claims: readonly HeldClaim[], leaseMs: number): Promise<void> {
+      await db.query(RENEW, [ids(claims), claimIds(claims), leaseMs]);
     },
     list: (db: Db, workerId: string): Promise<HeldClaim[]> => db.query<HeldClaim>(LIST, [workerId]),
     adopt: (
       db: Db,
-      workerId: string,
-      claimIds: readonly string[],
+      claims: readonly HeldClaim[],
     ): Promise<(ClaimedTask & { readonly isStarted: boolean })[]> =>
-      db.query<ClaimedTask & { readonly isStarted: boolean }>(ADOPT, [workerId, claimIds]),
+      db.query<ClaimedTask & { readonly isStarted: boolean }>(ADOPT, [
+        ids(claims),
+        claimIds(claims),
+      ]),
   };
+}
+
+function ids(claims: readonly HeldClaim[]): string[] {
+  return claims.map(({ id }) => id);
+}
+
+function claimIds(claims: readonly HeldClaim[]): string[] {
+  return claims.map(({ claimId }) => claimId);
 }

@@ -58,11 +58,12 @@ const incoming = sql`
         run_at timestamptz, delay_ms bigint, good_until timestamptz)
   )`;
 
-const submissionColumns = sql`(task_id, name, queue, priority, input, options, flags, sent_at, good_until, key)`;
+const submissionColumns = sql`
+  (task_id, name, queue, priority, input, options, flags, sent_at, run_at, good_until, key)`;
 // A JSON null becomes SQL null on its way through the record; the input null is a value like any other.
 const submissionValues = sql`
-  id, name, queue, priority, coalesce(input, 'null'), options, flags, sent_at, good_until, key`;
+  id, name, queue, priority, coalesce(input, 'null'), options, flags, sent_at,
+  case when enqueued_at > sent_at then enqueued_at end, good_until, key`;
 
-const readyColumns = sql`
-  (task_id, name, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)`;
-const readyValues = sql`id, name, queue, priority, enqueued_at, good_until, 0, 0, 0`;
+const readyColumns = sql`(task_id, queue, priority, enqueued_at, good_until)`;
+const readyValues = sql`id, queue, priority, enqueued_at, good_until`;

@@ -50,7 +50,7 @@ export function settleTasks(schema: SqlText) {
         from gone
     ), verdict as materialized (
       select heard.*,
-             case when status = 'RUNNING' and not ran then run_no - 1 else run_no end as runs,
+             case when started_at is not null and not ran then run_no - 1 else run_no end as runs,
              case when cancel_requested_at is not null then 'CANCELLED'
                   when edge = 'succeed' then 'COMPLETED'
                   when edge = 'fail' then 'FAILED'
@@ -59,9 +59,9 @@ export function settleTasks(schema: SqlText) {
         from heard
     ), finished as (
       insert into ${schema}.finished_tasks
-        (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, started_at, finished_at, claim_id,
-         worker_id, run_no, retry_count, crash_count, cancel_requested_at, error_code, result, error)
-      select task_id, name, queue, outcome, enqueued_at, next_retry_at, claimed_at,
+        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
+         crash_count, cancel_requested_at, error_code, result, error)
+      select task_id, outcome, enqueued_at, case when ran then claimed_at else coalesce(claimed_at, started_at) end,
              case when ran then started_at end, statement_timestamp(), claim_id, worker_id, runs, retry_count,
              crash_count, cancel_requested_at,
              case outcome when 'CANCELLED' then 'TASK_CANCELLED' when 'FAILED' then code end,
@@ -72,17 +72,16 @@ export function settleTasks(schema: SqlText) {
     ), history as (
       insert into ${schema}.attempts
         (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
-      select task_id, run_no, claim_id, worker_id, claimed_at, started_at, statement_timestamp(),
+      select task_id, run_no, claim_id, worker_id, coalesce(claimed_at, started_at), started_at,
+             statement_timestamp(),
              case edge when 'retry' then 'FAILED' else 'INTERRUPTED' end, code, said -> 'error'
         from verdict
        where outcome = 'PENDING' and ran and edge in ('retry', 'requeue')
     ), returned as (
       insert into ${schema}.ready_tasks
-        (task_id, name, queue, priority, enqueued_at, good_until, next_retry_at, run_no, retry_count, crash_count)
-      select task_id, name, queue, priority,
-             case edge when 'retry' then due_at else enqueued_at end, good_until,
-             case edge when 'retry' then due_at else next_retry_at end, runs,
-             case edge when 'retry' then retry_count + 1 else retry_count end,
+        (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+      select task_id, queue, priority, case edge when 'retry' then due_at else enqueued_at end, good_until, runs,
+             case edge when 'retry' then coalesce(retry_count, 0) + 1 else retry_count end,
              case edge when 'retry' then 0 else crash_count end
         from verdict
        where outcome = 'PENDING'

@@ -19,25 +19,23 @@ export function startTasks(schema: SqlText) {
         from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
        cross join lateral (
          select * from ${schema}.active_tasks as active
-          where active.task_id = said.id and active.claim_id = said.claim and active.status = 'CLAIMED'
+          where active.task_id = said.id and active.claim_id = said.claim and active.started_at is null
             for update
        ) as held
     ), late as (
       delete from ${schema}.active_tasks where task_id = any (array(select task_id from mine where is_late))
     ), expired as (
       insert into ${schema}.finished_tasks
-        (task_id, name, queue, status, enqueued_at, next_retry_at, claimed_at, finished_at, claim_id, worker_id,
-         run_no, retry_count, crash_count, error_code, error)
-      select task_id, name, queue, 'EXPIRED', enqueued_at, next_retry_at, claimed_at, statement_timestamp(), claim_id,
-             worker_id, run_no, retry_count, crash_count, 'TASK_EXPIRED', ${EXPIRED_ERROR}
+        (task_id, status, enqueued_at, claimed_at, finished_at, claim_id, worker_id, run_no, retry_count, crash_count,
+         error_code, error)
+      select task_id, 'EXPIRED', enqueued_at, claimed_at, statement_timestamp(), claim_id, worker_id, run_no,
+             retry_count, crash_count, 'TASK_EXPIRED', ${EXPIRED_ERROR}
         from mine
        where is_late
       returning task_id
     ), started as (
       update ${schema}.active_tasks as active
-         set status = 'RUNNING', started_at = statement_timestamp(), run_no = active.run_no + 1,
-             heartbeat_at = statement_timestamp(),
-             claim_expires_at = statement_timestamp() + $3::float8 * interval '1 millisecond'
+         set started_at = statement_timestamp(), run_no = active.run_no + 1, claim_expires_at = null
        where task_id = any (array(select task_id from mine where not is_late))
       returning active.task_id, active.run_no
     )
@@ -48,13 +46,11 @@ export function startTasks(schema: SqlText) {
   return async (
     db: Db,
     claims: readonly { readonly id: string; readonly claimId: string }[],
-    leaseMs: number,
   ): Promise<StartReply> => {
     const inOrder = [...claims].sort((a, b) => (a.id < b.id ? -1 : 1));
     const rows = await db.query<{ id: string; runNo: number | null }>(START, [
       inOrder.map((claim) => claim.id),
       inOrder.map((claim) => claim.claimId),
-      leaseMs,
     ]);
     return {
       started: rows.flatMap(({ id, runNo }) => (runNo === null ? [] : [{ id, runNo }])),

@@ -1,0 +1,109 @@
+/** The laws that hold after anything, as far as rows at rest can show them. */
+export interface BrokenLaw {
+  readonly law: string;
+  readonly task: string;
+  readonly figure: number;
+}
+
+export async function brokenLaws(
+  sql: (text: string) => Promise<BrokenLaw[]>,
+): Promise<BrokenLaw[]> {
+  return sql(`${CONSERVED} union all ${COUNTED} union all ${IN_PLACE} union all ${IN_TIME}`);
+}
+
+/** A task is in exactly one state. */
+const CONSERVED = `
+  select 'not in exactly one state table' as law, s.task_id::text as task,
+         (r.task_id is not null)::int + (a.task_id is not null)::int + (f.task_id is not null)::int as figure
+    from posthaste.submissions s
+    left join posthaste.ready_tasks r using (task_id)
+    left join posthaste.active_tasks a using (task_id)
+    left join posthaste.finished_tasks f using (task_id)
+   where (r.task_id is not null)::int + (a.task_id is not null)::int + (f.task_id is not null)::int <> 1
+  union all
+  select 'state without a submission', coalesce(r.task_id, a.task_id, f.task_id)::text, 0
+    from posthaste.ready_tasks r
+    full join posthaste.active_tasks a using (task_id)
+    full join posthaste.finished_tasks f using (task_id)
+   where not exists (select from posthaste.submissions s where s.task_id = coalesce(r.task_id, a.task_id, f.task_id))`;
+
+/** A row of any state table, with what its nulls mean. */
+const STATE = `(
+  select task_id, coalesce(run_no, 0) as run_no, retry_count, crash_count, false as has_run
+    from posthaste.ready_tasks
+  union all
+  select task_id, run_no, retry_count, crash_count, started_at is not null from posthaste.active_tasks
+  union all
+  select task_id, coalesce(run_no, 0), retry_count, crash_count, started_at is not null from posthaste.finished_tasks
+)`;
+
+/** Every body that began is one attempt, and counters count. */
+const COUNTED = `
+  select 'attempts are not 1…n without gaps', task_id::text, count(*)::int
+    from (
+      select task_id, run_no from posthaste.attempts
+      union all select task_id, run_no from posthaste.active_tasks where started_at is not null
+      union all select task_id, run_no from posthaste.finished_tasks where started_at is not null
+    ) as runs
+   group by task_id having count(*) <> max(run_no) or min(run_no) <> 1 or count(distinct run_no) <> count(*)
+  union all
+  select 'run_no is not the number of bodies that began', state.task_id::text, state.run_no
+    from ${STATE} as state
+    left join (select task_id, count(*) as kept from posthaste.attempts group by task_id) as attempts using (task_id)
+   where state.run_no <> coalesce(attempts.kept, 0) + state.has_run::int
+  union all
+  select 'a counter below zero', task_id::text, least(retry_count, crash_count)
+    from ${STATE} as state
+   where retry_count < 0 or crash_count < 0
+  union all
+  select 'never claimed, and yet a retry or a crash', task_id::text, retry_count
+    from posthaste.ready_tasks
+   where run_no is null and (retry_count > 0 or crash_count > 0)`;
+
+/** A row that its submission describes is found where the submission says. */
+const IN_PLACE = `
+  select 'a ready row that was never claimed does not stand where its submission says', task_id::text, 0
+    from posthaste.submissions s join posthaste.ready_tasks r using (task_id)
+   where r.run_no is null
+     and (r.queue, r.priority, r.enqueued_at) is distinct from (s.queue, s.priority, coalesce(s.run_at, s.sent_at))
+  union all
+  select 'a first due time that is not later than the sending', task_id::text, 0
+    from posthaste.submissions where run_at <= sent_at
+  union all
+  select 'not in the line that it was sent to', task_id::text, 0
+    from posthaste.submissions s
+    join (
+      select task_id, queue, priority, good_until from posthaste.ready_tasks
+      union all
+      select task_id, queue, priority, good_until from posthaste.active_tasks
+    ) as line using (task_id)
+   where (line.queue, line.priority, line.good_until) is distinct from (s.queue, s.priority, s.good_until)`;
+
+/** Claims as they are and were, with what their nulls mean. */
+const CLAIMS = `(
+  select task_id, enqueued_at, coalesce(claimed_at, started_at) as claimed_at, started_at, null as finished_at
+    from posthaste.active_tasks
+  union all
+  select task_id, enqueued_at, coalesce(claimed_at, started_at), started_at, finished_at from posthaste.finished_tasks
+  union all
+  select task_id, null, claimed_at, started_at, finished_at from posthaste.attempts
+)`;
+
+/** First due, then claimed, then started, then finished; and the deadline before the start. */
+const IN_TIME = `
+  select 'started after its deadline', s.task_id::text, 0
+    from posthaste.submissions s join posthaste.finished_tasks f using (task_id)
+   where f.started_at > s.good_until and coalesce(f.retry_count, 0) = 0
+  union all
+  select 'claimed before its time', task_id::text, 0
+    from ${CLAIMS} as claim where claimed_at < enqueued_at
+  union all
+  select 'started before it was claimed, or finished before that', task_id::text, 0
+    from ${CLAIMS} as claim where started_at < claimed_at or finished_at < coalesce(started_at, claimed_at)
+  union all
+  select 'a claim without a worker, or a worker without a claim', task_id::text, 0
+    from posthaste.finished_tasks
+   where (worker_id is null) <> (coalesce(claimed_at, started_at) is null)
+  union all
+  select 'a lease on a started task, or none on one that was only claimed', task_id::text, 0
+    from posthaste.active_tasks where (claim_expires_at is null) <> (started_at is not null)`;
