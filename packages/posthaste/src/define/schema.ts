@@ -63,7 +63,6 @@ export function validate(
   if (schema === undefined) return { ok: true, value };
   try {
     const answer = schema["~standard"].validate(value);
-    // Not every promise is a Promise: a schema from another realm or a thenable is awaited too.
     return isThenable(answer)
       ? Promise.resolve(answer).then(verdict).catch(thrown)
       : verdict(answer);
@@ -97,8 +96,12 @@ function leftOut(schema: StandardSchema, aboutNull: Validated): MaybePromise<Val
   return second.ok ? second : aboutNull;
 }
 
-function isThenable<Value>(value: MaybePromise<Value>): value is Promise<Value> {
-  return typeof value === "object" && value !== null && "then" in value;
+/** What `await` would wait for. Not every promise is a Promise: it may come from another realm, or be an ORM's query. */
+export function isThenable<Value>(
+  value: Value,
+): value is Extract<Value, PromiseLike<unknown>> & PromiseLike<Awaited<Value>> {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  return typeof Reflect.get(value, "then") === "function";
 }
 
 function verdict(answer: { readonly value: unknown } | SchemaFailure): Validated {

@@ -1,4 +1,4 @@
-/** What a handler is told about its attempt, besides the input. */
+/** What a handler is told about its attempt, besides the input. To be passed on as it is: a spread copy has no signal. */
 import type { Logger } from "../domain/logger.ts";
 
 export interface TaskContext {

@@ -96,12 +96,13 @@ export class Connection implements Db {
   }
 
   async query<Row extends object>(
-    { text, name }: Statement,
+    { text, name, isBare = false }: Statement,
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
-    const named = this.#prepared ? { name } : {};
-    const { rows } = await this.#client.query<Row>({ ...named, text, values: [...values], types });
-    return rows;
+    const config = { text, values: [...values], types, ...(this.#prepared && { name }) };
+    if (!isBare) return (await this.#client.query<Row>(config)).rows;
+    const { rows } = await this.#client.query<unknown[]>({ ...config, rowMode: "array" });
+    return rows as Row[];
   }
 
   /** Several statements at once, without values or rows. */

@@ -26,6 +26,11 @@ export class Link implements Db {
     return opening;
   }
 
+  /** Opens it ahead of its first use. If that fails, the first use says so. */
+  warmUp(): void {
+    this.connection().catch(() => undefined);
+  }
+
   async query<Row extends object>(
     statement: Statement,
     values?: readonly unknown[],

@@ -12,6 +12,7 @@ const SURVEY_EVERY_MS = 1_000;
 export class ClaimAppetite {
   readonly #pollEveryMs: number;
   #isHungry = true;
+  #isFeast = false;
   #nextDueAt = Infinity;
   #pollAt = Infinity;
   #isSurveyOwed = true;
@@ -25,6 +26,11 @@ export class ClaimAppetite {
   /** Counts what has said that there may be work; compare before and after a claim. */
   get wakes(): number {
     return this.#wakes;
+  }
+
+  /** The last claim came back full: there is more work than slots. */
+  get isFeast(): boolean {
+    return this.#isFeast;
   }
 
   isHungry(now: number): boolean {
@@ -61,6 +67,7 @@ export class ClaimAppetite {
     now: number,
   ): void {
     const isNews = this.#wakes !== reply.wakesBefore;
+    this.#isFeast = reply.isFull;
     this.#isHungry = reply.isFull || isNews;
     if (!isNews) this.#nextDueAt = reply.nextDueMs === null ? Infinity : now + reply.nextDueMs;
     // Nothing more in sight: what landed behind the marks may be there all the same.

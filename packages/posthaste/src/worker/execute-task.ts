@@ -1,6 +1,17 @@
-/** Runs one task's body and says how it ended, whatever the body did: this function does not throw. */
+/**
+ * Runs one task's body and says how it ended, whatever the body did: this does not throw and does not reject.
+ *
+ * It answers at once where it can. Every promise costs a worker 0.5 µs and 300 B, since Node follows each of them to know
+ * which task it belongs to (see stray-errors.ts); a task pays for its own and for one of ours.
+ */
 import type { AnyTask } from "../define/task.ts";
-import { validate, validateStored } from "../define/schema.ts";
+import {
+  isThenable,
+  validate,
+  validateStored,
+  type MaybePromise,
+  type Validated,
+} from "../define/schema.ts";
 import type { TaskContext } from "../define/task-context.ts";
 import type { Problem, ResultCode } from "../domain/errors.ts";
 import { encodeJson } from "../domain/json.ts";
@@ -21,7 +32,7 @@ export interface ExecuteTask {
   readonly context: TaskContext;
 }
 
-export async function executeTask({ task, name, input, context }: ExecuteTask): Promise<Execution> {
+export function executeTask({ task, name, input, context }: ExecuteTask): MaybePromise<Execution> {
   if (task === undefined) {
     return beforeBody("WORKER_RESOLUTION_ERROR", `this worker knows no task named "${name}"`);
   }
@@ -34,30 +45,52 @@ export async function executeTask({ task, name, input, context }: ExecuteTask): 
       `the stored input is not JSON: ${String(error)}`,
     );
   }
-  const checking = validateStored(task.input, stored);
-  const checked = checking instanceof Promise ? await checking : checking;
+  const checked = validateStored(task.input, stored);
+  return checked instanceof Promise
+    ? checked.then((late) => runChecked(task, late, context))
+    : runChecked(task, checked, context);
+}
+
+function runChecked(
+  task: AnyTask,
+  checked: Validated,
+  context: TaskContext,
+): MaybePromise<Execution> {
   if (!checked.ok) {
     return beforeBody(
       "ARGUMENT_TYPE_MISMATCH",
       sentence("the input schema refused the stored input", checked.problems),
     );
   }
-  return runBody(task, checked.value, context);
-}
-
-async function runBody(task: AnyTask, input: unknown, context: TaskContext): Promise<Execution> {
   try {
-    return await judgeReturned(task, await task.run(input, context));
+    const returned: unknown = task.run(checked.value, context);
+    if (!isThenable(returned)) return judgeReturned(task, returned);
+    return Promise.resolve(returned).then((value) => judgeReturned(task, value), failed);
   } catch (thrown) {
-    return { ran: true, ok: false, error: thrownFailure(thrown) };
+    return failed(thrown);
   }
 }
 
-async function judgeReturned(task: AnyTask, returned: unknown): Promise<Execution> {
-  if (isFailure(returned)) return { ran: true, ok: false, error: storableFailure(returned.error) };
+function failed(thrown: unknown): Execution {
+  return { ran: true, ok: false, error: thrownFailure(thrown) };
+}
 
-  const checking = validate(task.output, returned);
-  const checked = checking instanceof Promise ? await checking : checking;
+/** What was returned may throw when it is looked at. */
+function judgeReturned(task: AnyTask, returned: unknown): MaybePromise<Execution> {
+  try {
+    if (isFailure(returned)) {
+      return { ran: true, ok: false, error: storableFailure(returned.error) };
+    }
+    const checked = validate(task.output, returned);
+    return checked instanceof Promise
+      ? checked.then(judgeChecked).catch(failed)
+      : judgeChecked(checked);
+  } catch (thrown) {
+    return failed(thrown);
+  }
+}
+
+function judgeChecked(checked: Validated): Execution {
   if (!checked.ok) {
     return afterBody(
       "RETURN_TYPE_MISMATCH",

@@ -32,8 +32,8 @@ export class HeldTasks {
     return this.#ended.length > 0;
   }
 
-  end(settled: SettledTask, { queue, priority }: ClaimedTask): void {
-    this.#ended.push({ ...settled, queue, priority });
+  end(ended: EndedTask): void {
+    this.#ended.push(ended);
   }
 
   /**
@@ -50,8 +50,9 @@ export class HeldTasks {
   }
 
   written(settles: readonly SettledTask[]): void {
-    const claims = new Set(settles.map(({ claimId }) => claimId));
-    this.#ended = this.#ended.filter(({ claimId }) => !claims.has(claimId));
+    if (this.#ended.length === 0) return;
+    const gone = new Set<SettledTask>(settles);
+    this.#ended = this.#ended.filter((ended) => !gone.has(ended));
   }
 
   /** Gives up on writing this end; the task stays RUNNING until it is recovered. */
@@ -85,8 +86,8 @@ export class HeldTasks {
 
   /** Gives back what was fetched ahead and not started. */
   releaseAhead(): void {
-    for (const task of this.#ahead.splice(0)) {
-      this.end({ id: task.id, claimId: task.claimId, edge: "release", ran: false }, task);
+    for (const { id, claimId, queue, priority } of this.#ahead.splice(0)) {
+      this.end({ id, claimId, queue, priority, edge: "release", ran: false });
     }
   }
 
@@ -95,7 +96,8 @@ export class HeldTasks {
     const abandoned = [...this.running.values()];
     this.running.clear();
     for (const { claimed } of abandoned) {
-      this.end({ id: claimed.id, claimId: claimed.claimId, edge: "requeue", ran: true }, claimed);
+      const { id, claimId, queue, priority } = claimed;
+      this.end({ id, claimId, queue, priority, edge: "requeue", ran: true });
     }
     return abandoned;
   }

@@ -13,8 +13,12 @@ const current = new AsyncLocalStorage<Blamed>();
 let watchers = 0;
 
 /** Runs a body so that what it lets go of can be traced to it. */
-export function runBlamed<Answer>(blamed: Blamed, body: () => Answer): Answer {
-  return current.run(blamed, body);
+export function runBlamed<Asked, Answer>(
+  blamed: Blamed,
+  body: (asked: Asked) => Answer,
+  asked: Asked,
+): Answer {
+  return current.run(blamed, body, asked);
 }
 
 /** Watches until the returned function is called; any number of workers in a process share one watch. */

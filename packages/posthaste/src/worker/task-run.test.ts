@@ -4,6 +4,7 @@ import { fixed, type RetryPolicyFor } from "../define/retry-policies.ts";
 import type { AnyTask } from "../define/task.ts";
 import type { Logger, LogLine } from "../domain/logger.ts";
 import { fail } from "../domain/result.ts";
+import type { EndedTask } from "./held-tasks.ts";
 import { TaskAborted, TaskRun } from "./task-run.ts";
 
 const line: LogLine = () => undefined;
@@ -26,40 +27,53 @@ function start(task: AnyTask, over: Partial<typeof claimed | { options: string }
   return new TaskRun({ ...claimed, ...over }, task, "w", silent);
 }
 
+/** How it is to be settled. */
+function ended(run: TaskRun): Promise<EndedTask> {
+  return new Promise((resolve) => run.run(resolve));
+}
+
 const failing = (retry?: RetryPolicyFor<never>) =>
   defineTask({ name: "n", errors: ["BUSY"], ...(retry && { retry }), run: () => fail("BUSY") });
 const twice = fixed({ intervalsMs: [10, 20], retryFor: "any", jitter: false });
 
 test("a value is settled under the claim it was made under", async () => {
   const task = defineTask({ name: "n", run: (_: null, ctx) => ctx.attempt });
-  expect(await start(task).run()).toEqual({
+  expect(await ended(start(task))).toEqual({
     id: "t",
     claimId: "c",
+    queue: "q",
+    priority: 7,
     edge: "succeed",
     ran: true,
     result: "3",
   });
 });
 
+test("a body that ends at once is settled at once", () => {
+  const ends: EndedTask[] = [];
+  start(defineTask({ name: "n", run: () => 5 })).run((end) => ends.push(end));
+  expect(ends).toMatchObject([{ edge: "succeed", result: "5" }]);
+});
+
 describe("the retry policy", () => {
   const stored = (retry: unknown) => ({ options: JSON.stringify({ retry }) });
 
   test("that was sent decides", async () => {
-    expect(await start(failing(), stored(twice)).run()).toMatchObject({
+    expect(await ended(start(failing(), stored(twice)))).toMatchObject({
       edge: "retry",
       delayMs: 20,
     });
-    expect(await start(failing(twice), stored(undefined)).run()).toMatchObject({ edge: "fail" });
+    expect(await ended(start(failing(twice), stored(undefined)))).toMatchObject({ edge: "fail" });
   });
 
   test("of the worker's definition decides where none was sent", async () => {
-    expect(await start(failing(twice)).run()).toMatchObject({ edge: "retry", delayMs: 20 });
+    expect(await ended(start(failing(twice)))).toMatchObject({ edge: "retry", delayMs: 20 });
   });
 
   test.each(["null", "5", '"x"', "[]", '{"retry":5}', '{"retry":{"kind":"fixed"}}'])(
     "that is none (%s, perhaps from SQL) is none, and the task fails with its own error",
     async (options) => {
-      expect(await start(failing(twice), { options }).run()).toMatchObject({
+      expect(await ended(start(failing(twice), { options }))).toMatchObject({
         edge: "fail",
         code: "BUSY",
       });
@@ -87,9 +101,9 @@ describe("the signal", () => {
   ] as const)("aborts with a reason that has a type: %s", async (reason, says) => {
     const { task, seen } = waiting();
     const run = start(task);
-    const ended = run.run();
+    const end = ended(run);
     run.abort(reason);
-    await ended;
+    await end;
     const { reason: given } = seen.signal ?? {};
     expect(given).toBeInstanceOf(TaskAborted);
     expect(given).toMatchObject({ name: "TaskAborted", reason });
@@ -100,7 +114,7 @@ describe("the signal", () => {
     const task = defineTask({ name: "n", run: (_: null, ctx) => ctx.signal.aborted });
     const run = start(task);
     run.abort("SHUTDOWN");
-    expect(await run.run()).toMatchObject({ result: "true" });
+    expect(await ended(run)).toMatchObject({ result: "true" });
   });
 });
 
@@ -115,7 +129,7 @@ describe("something that the body let go of and that failed", () => {
         },
       }),
     );
-    expect(await run.run()).toMatchObject({ edge: "fail", ran: true, code: "UNHANDLED_ERROR" });
+    expect(await ended(run)).toMatchObject({ edge: "fail", ran: true, code: "UNHANDLED_ERROR" });
   });
 
   test("after the body has ended is only logged", async () => {
@@ -125,7 +139,7 @@ describe("something that the body let go of and that failed", () => {
     };
     const task = defineTask({ name: "n", run: () => 5 });
     const run = new TaskRun(claimed, task, "w", { ...silent, error });
-    const settled = await run.run();
+    const settled = await ended(run);
     run.blame(Object.create(null));
     expect(settled).toMatchObject({ edge: "succeed" });
     expect(lines).toEqual([expect.stringContaining("its result stands")]);

@@ -7,9 +7,9 @@ import { isRecord } from "../domain/option-reader.ts";
 import { parseRetryPolicy, type RetryPolicy } from "../domain/retry.ts";
 import { settle } from "../domain/task-lifecycle.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import type { SettledTask } from "../store/queries/settle-tasks.ts";
 import { describeError } from "./describe-error.ts";
 import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
+import type { EndedTask } from "./held-tasks.ts";
 import { runBlamed } from "./stray-errors.ts";
 
 /** Why `ctx.signal` aborted. */
@@ -45,16 +45,20 @@ export class TaskRun {
     this.#log = log;
   }
 
-  /** Runs the body to its end and says how to settle it. Never rejects. */
-  async run(): Promise<SettledTask> {
-    const execution = await runBlamed(this, () =>
-      executeTask({
-        task: this.#task,
-        name: this.claimed.name,
-        input: this.claimed.input,
-        context: this.#context(),
-      }),
-    );
+  /** Runs the body to its end, which may be at once, and then says how to settle it. */
+  run(onEnd: (ended: EndedTask) => void): void {
+    const { name, input } = this.claimed;
+    const execution = runBlamed(this, executeTask, {
+      task: this.#task,
+      name,
+      input,
+      context: new RunContext(this, this.#workerId),
+    });
+    if (execution instanceof Promise) void execution.then((late) => onEnd(this.#end(late)));
+    else onEnd(this.#end(execution));
+  }
+
+  #end(execution: Execution): EndedTask {
     this.#ended = true;
     const stray = this.#stray;
     return this.#settled(
@@ -62,6 +66,15 @@ export class TaskRun {
         ? execution
         : { ran: true, ok: false, error: thrownFailure(stray.thrown) },
     );
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller().signal;
+  }
+
+  get log(): Logger {
+    const { id, name, runNo } = this.claimed;
+    return childLogger(this.#log, { taskId: id, task: name, attempt: runNo });
   }
 
   get isAborted(): boolean {
@@ -85,10 +98,12 @@ export class TaskRun {
     this.#stray ??= { thrown };
   }
 
-  #settled(execution: Execution): SettledTask {
-    const { id, claimId, retryCount } = this.claimed;
+  #settled(execution: Execution): EndedTask {
+    const { id, claimId, queue, priority, retryCount } = this.claimed;
     const { ran } = execution;
-    if (execution.ok) return { id, claimId, edge: "succeed", ran, result: execution.value };
+    if (execution.ok) {
+      return { id, claimId, queue, priority, edge: "succeed", ran, result: execution.value };
+    }
     const { error } = execution;
     const settlement = settle(
       { retry: this.#retry(), retryCount },
@@ -98,6 +113,8 @@ export class TaskRun {
     return {
       id,
       claimId,
+      queue,
+      priority,
       edge: settlement.edge,
       ran,
       error: JSON.stringify(error),
@@ -118,25 +135,35 @@ export class TaskRun {
   #controller(): AbortController {
     return (this.#abort ??= new AbortController());
   }
+}
 
-  #context(): TaskContext {
-    const { id, claimId, name, queue, runNo } = this.claimed;
-    const signal = (): AbortSignal => this.#controller().signal;
-    const log = (): Logger => childLogger(this.#log, { taskId: id, task: name, attempt: runNo });
-    // Made when asked for: most bodies look at neither, and both cost more than the rest of the context.
-    return {
-      taskId: id,
-      name,
-      queue,
-      attempt: runNo,
-      workerId: this.#workerId,
-      claimId,
-      get signal() {
-        return signal();
-      },
-      get log() {
-        return log();
-      },
-    };
+/** A class, so that the signal and the logger are made when asked for: most bodies look at neither. */
+class RunContext implements TaskContext {
+  readonly taskId: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly attempt: number;
+  readonly workerId: string;
+  readonly claimId: string;
+  readonly #run: TaskRun;
+  #log: Logger | undefined;
+
+  constructor(run: TaskRun, workerId: string) {
+    const { id, claimId, name, queue, runNo } = run.claimed;
+    this.taskId = id;
+    this.name = name;
+    this.queue = queue;
+    this.attempt = runNo;
+    this.workerId = workerId;
+    this.claimId = claimId;
+    this.#run = run;
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal;
+  }
+
+  get log(): Logger {
+    return (this.#log ??= this.#run.log);
   }
 }

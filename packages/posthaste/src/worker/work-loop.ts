@@ -16,6 +16,7 @@ import { Link } from "../store/link.ts";
 import type { ClaimedTask, ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
 import { ClaimAppetite } from "./claim-appetite.ts";
 import { inClaimOrder } from "./claim-order.ts";
+import { makeClaimIds } from "./claim-ids.ts";
 import { keepClaims } from "./claim-keeper.ts";
 import { ClaimLanes } from "./claim-lanes.ts";
 import { HeldTasks, type EndedTask } from "./held-tasks.ts";
@@ -57,6 +58,11 @@ export class WorkLoop {
     this.#lanes = new ClaimLanes(options.plan.queueRanks);
     this.#appetite = new ClaimAppetite(options.config.resilience.notifyPollIntervalMs);
     this.#outage = new Outage(options.config.resilience, options.log);
+  }
+
+  /** Opens its session while the worker is still registering. */
+  warmUp(): void {
+    this.#link.warmUp();
   }
 
   /** Something landed in a queue. */
@@ -150,7 +156,9 @@ export class WorkLoop {
 
   #request(limit: number): ClaimRequest {
     const { workerId, config } = this.#options;
-    return { lanes: this.#lanes.list(), limit, workerId, leaseMs: config.claimLeaseMs };
+    // Otherwise few will be found, and ids for all of them would be made in vain.
+    const claimIds = this.#appetite.isFeast ? makeClaimIds(limit) : [];
+    return { lanes: this.#lanes.list(), limit, workerId, claimIds, leaseMs: config.claimLeaseMs };
   }
 
   async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
@@ -220,13 +228,15 @@ export class WorkLoop {
     const { registry, workerId, log } = this.#options;
     const run = new TaskRun(task, registry.get(task.name), workerId, log);
     this.held.running.set(task.claimId, run);
-    void run.run().then((settled) => {
-      // Given back meanwhile, at the end of the grace period: the claim is not ours to settle any more.
-      if (!this.held.running.delete(task.claimId)) return;
-      this.held.end(settled, task);
-      this.#bell.ring();
-    });
+    run.run(this.#ended);
   }
+
+  readonly #ended = (ended: EndedTask): void => {
+    // Given back meanwhile, at the end of the grace period: the claim is not ours to settle any more.
+    if (!this.held.running.delete(ended.claimId)) return;
+    this.held.end(ended);
+    this.#bell.ring();
+  };
 
   async #survey(connection: Connection): Promise<void> {
     const { database, plan } = this.#options;

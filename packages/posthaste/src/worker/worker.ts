@@ -85,8 +85,15 @@ export class Worker implements AsyncDisposable {
   async #begin(): Promise<Life> {
     const { database, plan, registry, config, listener } = this.#setup;
     const name = plan.name ?? `${hostname()}:${process.pid}`;
-    await this.#register(name);
     const loop = new WorkLoop({ ...this.#setup, workerId: this.id, log: this.#log });
+    database.reads.warmUp();
+    loop.warmUp();
+    try {
+      await this.#register(name);
+    } catch (error) {
+      await loop.close();
+      throw error;
+    }
     const { runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs } = config.recovery;
     const life: Life = {
       loop,

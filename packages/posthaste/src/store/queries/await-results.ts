@@ -1,4 +1,4 @@
-import { sql, statement, type Db, type SqlText } from "../sql.ts";
+import { sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
 
 export interface StoredResult {
   readonly id: string;
@@ -72,7 +72,7 @@ export function awaitResults(schema: SqlText) {
     read: (db: Db, ids: readonly string[]): Promise<StoredResult[]> =>
       db.query<StoredResult>(READ, [ids]),
     async notify(db: Db, ids: readonly string[]): Promise<void> {
-      await db.query(NOTIFY, [ids]);
+      await db.query(NOTIFY, [uuidArray(ids)]);
     },
   };
 }

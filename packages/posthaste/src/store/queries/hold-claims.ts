@@ -1,4 +1,4 @@
-import { sql, statement, type Db, type SqlText } from "../sql.ts";
+import { sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
 import type { ClaimedTask } from "./claim-tasks.ts";
 
 export interface HeldClaim {
@@ -34,7 +34,7 @@ export function holdClaims(schema: SqlText) {
   // The same columns as a claim returns: a stray is a claim whose acknowledgement never arrived.
   const ADOPT = statement(sql`
     select stray.task_id as "id", stray.claim_id as "claimId", submission.name, stray.queue, stray.priority,
-           (extract(epoch from stray.enqueued_at) * 1000)::float8 as "enqueuedAt", stray.run_no as "runNo",
+           date_part('epoch', stray.enqueued_at) * 1000 as "enqueuedAt", stray.run_no as "runNo",
            coalesce(stray.retry_count, 0) as "retryCount", submission.input, submission.options,
            stray.started_at is not null as "isStarted"
       from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
@@ -61,10 +61,10 @@ export function holdClaims(schema: SqlText) {
   };
 }
 
-function ids(claims: readonly HeldClaim[]): string[] {
-  return claims.map(({ id }) => id);
+function ids(claims: readonly HeldClaim[]): string {
+  return uuidArray(claims.map(({ id }) => id));
 }
 
-function claimIds(claims: readonly HeldClaim[]): string[] {
-  return claims.map(({ claimId }) => claimId);
+function claimIds(claims: readonly HeldClaim[]): string {
+  return uuidArray(claims.map(({ claimId }) => claimId));
 }
