@@ -147,18 +147,20 @@ export class WorkLoop {
     const mayClaim = isHungry && !this.#lanes.isEmpty;
     const free = concurrency - this.held.running.size - starts.length;
     const room = prefetchBuffer - (this.held.aheadCount - starts.length);
-    const claim = mayClaim && free > 0 ? this.#request(free) : undefined;
-    const ahead = mayClaim && room > 0 ? this.#request(room) : undefined;
+    const claim = mayClaim && free > 0 ? this.#request(free, now) : undefined;
+    const ahead = mayClaim && room > 0 ? this.#request(room, now) : undefined;
     if (settles.length + starts.length === 0 && claim === undefined && ahead === undefined)
       return undefined;
     return { settles, starts, claim, ahead };
   }
 
-  #request(limit: number): ClaimRequest {
+  #request(limit: number, now: number): ClaimRequest {
     const { workerId, config } = this.#options;
+    const { isFeast } = this.#appetite;
+    const lanes = this.#lanes.list(isFeast, now);
     // Otherwise few will be found, and ids for all of them would be made in vain.
-    const claimIds = this.#appetite.isFeast ? makeClaimIds(limit) : [];
-    return { lanes: this.#lanes.list(), limit, workerId, claimIds, leaseMs: config.claimLeaseMs };
+    const claimIds = isFeast ? makeClaimIds(limit) : [];
+    return { lanes, limit, workerId, claimIds, leaseMs: config.claimLeaseMs };
   }
 
   async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
