@@ -4,6 +4,7 @@
  */
 import type { Connection } from "../store/connection.ts";
 import type { ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
+import { isCompletion } from "../store/queries/complete-tasks.ts";
 import type { SettledTask, SettleReply } from "../store/queries/settle-tasks.ts";
 import type { StartReply } from "../store/queries/start-tasks.ts";
 import { BEGIN, COMMIT } from "../store/transaction.ts";
@@ -30,13 +31,37 @@ export interface CycleReply {
   readonly ahead: ClaimReply | undefined;
 }
 
-export async function runCycle(
+export function runCycle(
   store: Store,
   connection: Connection,
   plan: CyclePlan,
   onNotifyError: (error: unknown) => void,
 ): Promise<CycleReply> {
-  const { settles, starts, claim, ahead } = plan;
+  return connection.together(() => {
+    const reply = runUsual(store, connection, plan) ?? runSteps(store, connection, plan);
+    tellWaiters(store, connection, endedIds(plan.settles), onNotifyError);
+    return reply;
+  });
+}
+
+/** What a busy worker does nearly always, in one statement: all that ended succeeded, and others take their place. */
+function runUsual(
+  store: Store,
+  connection: Connection,
+  { settles, starts, claim, ahead }: CyclePlan,
+): Promise<CycleReply> | undefined {
+  const isUsual = settles.length > 0 && starts.length === 0 && ahead === undefined;
+  if (!isUsual || claim === undefined || !settles.every(isCompletion)) return undefined;
+  return store
+    .completeAndClaim(connection, settles, claim)
+    .then((reply) => ({ ...reply, start: undefined, ahead: undefined }));
+}
+
+async function runSteps(
+  store: Store,
+  connection: Connection,
+  { settles, starts, claim, ahead }: CyclePlan,
+): Promise<CycleReply> {
   const steps = [settles.length > 0, starts.length > 0, claim !== undefined, ahead !== undefined];
   const isOne = steps.filter(Boolean).length === 1; // a lone statement is a transaction already
 
@@ -47,7 +72,6 @@ export async function runCycle(
   const claimed = claim === undefined ? undefined : store.claimAndStart(connection, claim);
   const fetched = ahead === undefined ? undefined : store.claimAhead(connection, ahead);
   const committed = isOne ? undefined : connection.query(COMMIT);
-  tellWaiters(store, connection, endedIds(settles), onNotifyError);
 
   const results = await Promise.allSettled([begun, settle, start, claimed, fetched, committed]);
   const failed = results.find((result) => result.status === "rejected");

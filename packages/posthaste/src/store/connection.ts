@@ -5,6 +5,7 @@
  * A session's settings are ours, whatever the role's defaults are: a role that is serializable, read-only or has a
  * statement_timeout of 5 ms must not change how the engine behaves.
  */
+import type { Duplex } from "node:stream";
 import pg from "pg";
 import { maskSecrets } from "../domain/connection-url.ts";
 import { explainConnectError } from "./pg-errors.ts";
@@ -130,14 +131,27 @@ export class Connection implements Db {
     await this.#client.end().catch(() => this.destroy()); // already gone: nothing to say goodbye to
   }
 
+  /** What is sent meanwhile leaves in one write. */
+  together<Answer>(send: () => Answer): Answer {
+    const stream = this.#stream();
+    stream?.cork();
+    try {
+      return send();
+    } finally {
+      stream?.uncork();
+    }
+  }
+
   /** Drops the link at once; what is under way rejects. */
   destroy(): void {
     this.#open = false;
-    // Typed as private by the driver, and the only way to end a link that no longer answers.
-    const { connection } = this.#client as unknown as {
-      connection?: { stream?: { destroy(): void } };
-    };
-    connection?.stream?.destroy();
+    this.#stream()?.destroy();
+  }
+
+  /** Typed as private by the driver. The only way to end a link that no longer answers, or to gather writes. */
+  #stream(): Pick<Duplex, "cork" | "uncork" | "destroy"> | undefined {
+    const { connection } = this.#client as unknown as { connection?: { stream?: Duplex } };
+    return connection?.stream;
   }
 }
 

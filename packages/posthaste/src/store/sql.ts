@@ -40,6 +40,10 @@ export function migrationText(source: string, schema: string): SqlText {
     .replaceAll(/@schema\b/g, schemaText(schema)) as SqlText;
 }
 
+export function parameter(number: number): SqlText {
+  return `$${number}` as SqlText;
+}
+
 /** An array parameter. The driver would look into every element for something to escape; a uuid has nothing. */
 export function uuidArray(ids: readonly string[]): string {
   return `{${ids.join(",")}}`;

@@ -1,7 +1,7 @@
 /** Every statement there is, built once for a schema. */
 import { awaitResults } from "./queries/await-results.ts";
 import { cancelTask } from "./queries/cancel-task.ts";
-import { claimTasks } from "./queries/claim-tasks.ts";
+import { claimTasks, completeAndClaim } from "./queries/claim-tasks.ts";
 import { expireTasks } from "./queries/expire-tasks.ts";
 import { findOwnCommits } from "./queries/find-own-commits.ts";
 import { holdClaims } from "./queries/hold-claims.ts";
@@ -25,6 +25,7 @@ export function createStore(schema: string) {
     matchSubmissions: matchSubmissions(text),
     claimAndStart: claimTasks(text, "RUNNING"),
     claimAhead: claimTasks(text, "CLAIMED"),
+    completeAndClaim: completeAndClaim(text),
     startTasks: startTasks(text),
     settleTasks: settleTasks(text),
     findOwnCommits: findOwnCommits(text),

@@ -1,4 +1,6 @@
 import { bareStatement, sql, uuidArray, type Db, type SqlText } from "../sql.ts";
+import { completionReply, completionSteps, completionValues } from "./complete-tasks.ts";
+import type { SettledTask, SettleReply } from "./settle-tasks.ts";
 
 /** Where to look: one lane per queue and priority, in the order in which they are to be emptied. */
 export interface ClaimLane {
@@ -42,22 +44,33 @@ export interface ClaimReply {
   readonly nextDueMs: number | null;
 }
 
-/** In the order of the columns: a task that was claimed; one that had expired; or, without an id, the next due time. */
-type Row =
-  | [
-      id: string,
-      claimId: string,
-      name: string,
-      queue: string,
-      priority: number,
-      enqueuedAt: number,
-      runNo: number,
-      retryCount: number,
-      input: string,
-      options: string | null,
-    ]
-  | [id: string, claimId: null]
-  | [id: null, ...nothing: [null, null, null, null], nextDueMs: number | null];
+/** In the order of the columns: a task that was claimed; one that had expired; or, once and without an id, the rest. */
+type Row = TaskRow | ExpiredRow | Summary;
+
+type TaskRow = [
+  id: string,
+  claimId: string,
+  name: string,
+  queue: string,
+  priority: number,
+  enqueuedAt: number,
+  runNo: number,
+  retryCount: number,
+  input: string,
+  options: string | null,
+];
+
+type ExpiredRow = [id: string, claimId: null];
+
+type Summary = [
+  id: null,
+  ...nothing: [null, null, null, null],
+  nextDueMs: number | null,
+  settled: number | null,
+  nothing: null,
+  cancelled: string | null,
+  nothing: null,
+];
 
 /**
  * Takes due tasks for a worker: born RUNNING where a slot is free now, born CLAIMED where they are fetched ahead.
@@ -71,18 +84,24 @@ type Row =
  * - No outer ORDER BY: a sort would lock limit × lanes rows. Lanes come in order, so the first `limit` are the right
  *   ones; they come back in ctid order and are sorted in TypeScript.
  */
-export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
+function claimStatement(schema: SqlText, born: "RUNNING" | "CLAIMED", completes: boolean) {
   const isRunning = born === "RUNNING";
+  // The lanes wait for the completions: whoever waits for an active row must not hold ready rows meanwhile.
+  const completion = completes ? sql`${completionSteps(schema, 7)},` : sql``;
+  const afterCompletion = completes ? sql`cross join ended` : sql``;
+  const ended = completes
+    ? sql`(select settled from ended), null, (select cancelled from ended)`
+    : sql`null, null, null`;
   const runs = isRunning ? sql`1` : sql`0`;
   const bornColumns = isRunning ? sql`started_at` : sql`claimed_at, claim_expires_at`;
   const bornValues = isRunning
     ? sql`statement_timestamp()`
     : sql`statement_timestamp(), statement_timestamp() + $7::float8 * interval '1 millisecond'`;
 
-  const CLAIM = bareStatement(sql`
-    with lane as materialized (
+  return bareStatement(sql`
+    with ${completion} lane as materialized (
       select queue, priority, to_timestamp(mark / 1000) as mark
-        from unnest($1::text[], $2::smallint[], $3::float8[]) as lane (queue, priority, mark)
+        from unnest($1::text[], $2::smallint[], $3::float8[]) as lane (queue, priority, mark) ${afterCompletion}
     ), moved as (
       delete from ${schema}.ready_tasks
        where ctid = any (array(
@@ -111,8 +130,8 @@ export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
       insert into ${schema}.active_tasks
         (task_id, claim_id, worker_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count,
          ${bornColumns})
-      select task_id, coalesce(($6::uuid[])[row_number() over ()], gen_random_uuid()), $5::uuid, queue, priority, enqueued_at, good_until,
-             coalesce(run_no, 0) + ${runs}, retry_count, crash_count, ${bornValues}
+      select task_id, coalesce(($6::uuid[])[row_number() over ()], gen_random_uuid()), $5::uuid, queue, priority,
+             enqueued_at, good_until, coalesce(run_no, 0) + ${runs}, retry_count, crash_count, ${bornValues}
         from moved
        where good_until is null or good_until > statement_timestamp()
       returning task_id, claim_id, queue, priority, enqueued_at, run_no, retry_count
@@ -128,7 +147,7 @@ export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
     select task_id, null, null, null, null, null, null, null, null, null from expired
     union all
     select null, null, null, null, null,
-           ceil(date_part('epoch', min(next.enqueued_at) - statement_timestamp()) * 1000), null, null, null, null
+           ceil(date_part('epoch', min(next.enqueued_at) - statement_timestamp()) * 1000), ${ended}, null
       from lane
      cross join lateral (
        select ready.enqueued_at
@@ -138,35 +157,57 @@ export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
         order by ready.enqueued_at
         limit 1
      ) as next`);
+}
+
+/** Where slots are free, and where tasks are fetched ahead. */
+export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
+  const CLAIM = claimStatement(schema, born, false);
 
   return async (db: Db, request: ClaimRequest): Promise<ClaimReply> => {
-    const { lanes, limit, workerId, claimIds = [], leaseMs } = request;
-    const rows = await db.query<Row>(CLAIM, [
-      lanes.map((lane) => lane.queue),
-      lanes.map((lane) => lane.priority),
-      lanes.map((lane) => lane.mark),
-      limit,
-      workerId,
-      uuidArray(claimIds),
-      ...(isRunning ? [] : [leaseMs]),
-    ]);
-    return readReply(rows);
+    const lease = born === "RUNNING" ? [] : [request.leaseMs];
+    return readRows(await db.query<Row>(CLAIM, [...claimValues(request), ...lease])).claim;
   };
 }
 
-function readReply(rows: readonly Row[]): ClaimReply {
+/** A worker's round trip in one statement: ends what has succeeded, and takes what fits in its place. */
+export function completeAndClaim(schema: SqlText) {
+  const BOTH = claimStatement(schema, "RUNNING", true);
+
+  return async (
+    db: Db,
+    completed: readonly SettledTask[],
+    request: ClaimRequest,
+  ): Promise<{ settle: SettleReply; claim: ClaimReply }> =>
+    readRows(await db.query<Row>(BOTH, [...claimValues(request), ...completionValues(completed)]));
+}
+
+function claimValues({ lanes, limit, workerId, claimIds = [] }: ClaimRequest): unknown[] {
+  return [
+    lanes.map((lane) => lane.queue),
+    lanes.map((lane) => lane.priority),
+    lanes.map((lane) => lane.mark),
+    limit,
+    workerId,
+    uuidArray(claimIds),
+  ];
+}
+
+function readRows(rows: readonly Row[]): { settle: SettleReply; claim: ClaimReply } {
   const tasks: ClaimedTask[] = [];
   const expired: string[] = [];
-  let nextDueMs: number | null = null;
+  let summary: Summary | undefined;
   for (const row of rows) {
-    if (row[0] === null) nextDueMs = row[5];
+    if (row[0] === null) summary = row;
     else if (row[1] === null) expired.push(row[0]);
     else tasks.push(claimedTask(row));
   }
-  return { tasks, expired, nextDueMs };
+  return {
+    settle: completionReply(summary?.[6] ?? null, summary?.[8] ?? null),
+    claim: { tasks, expired, nextDueMs: summary?.[5] ?? null },
+  };
 }
 
-function claimedTask(row: Extract<Row, { readonly 9: unknown }>): ClaimedTask {
+function claimedTask(row: TaskRow): ClaimedTask {
   const [id, claimId, name, queue, priority, enqueuedAt, runNo, retryCount, input, options] = row;
   return { id, claimId, name, queue, priority, enqueuedAt, runNo, retryCount, input, options };
 }

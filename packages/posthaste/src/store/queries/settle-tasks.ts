@@ -1,4 +1,5 @@
 import { sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
+import { CANCELLED_ERROR, completeTasks, isCompletion } from "./complete-tasks.ts";
 
 /** An edge that ends a claim, as decided by `settle()` or by a worker that gives work back. */
 export type SettlingEdge = "succeed" | "fail" | "retry" | "release" | "requeue";
@@ -25,9 +26,8 @@ export interface SettleReply {
 }
 
 /**
- * Ends claims, a batch at a time: those that succeeded in one statement, which is most of them, and the others in one that
- * knows every edge. Fenced by claim_id: a row that is not there any more, or belongs to another claim, is not touched.
- * Served by active_tasks_id_idx.
+ * Ends claims, a batch at a time. Fenced by claim_id: a row that is not there any more, or belongs to another claim, is
+ * not touched. Served by active_tasks_id_idx.
  *
  * The delete waits for a row that somebody has locked, and then sees its new version: with SKIP LOCKED, or by ctid, a
  * heartbeat that commits at the same moment made a valid finish miss (0 of 3 rows in a test). An index scan over an array
@@ -40,26 +40,7 @@ export interface SettleReply {
  * The two overrides are those of `statusAfter()` in domain/task-lifecycle.ts; a test compares them.
  */
 export function settleTasks(schema: SqlText) {
-  // The ids come sorted, so width_bucket finds a row's own claim among them by halving.
-  const COMPLETE = statement(sql`
-    with gone as (
-      delete from ${schema}.active_tasks
-       where task_id = any ($1::uuid[]) and claim_id = ($2::uuid[])[width_bucket(task_id, $1::uuid[])]
-      returning *
-    ), finished as (
-      insert into ${schema}.finished_tasks
-        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
-         crash_count, cancel_requested_at, error_code, result, error)
-      select task_id, case when cancel_requested_at is null then 'COMPLETED' else 'CANCELLED' end, enqueued_at,
-             claimed_at, started_at, statement_timestamp(), claim_id, worker_id, run_no, retry_count, crash_count,
-             cancel_requested_at, case when cancel_requested_at is not null then 'TASK_CANCELLED' end,
-             case when cancel_requested_at is null then coalesce($3::jsonb -> task_id::text, 'null') end,
-             case when cancel_requested_at is not null then ${CANCELLED_ERROR} end
-        from gone
-      returning task_id, status
-    )
-    select count(*)::int as "settled", json_agg(task_id) filter (where status <> 'COMPLETED') as "cancelled"
-      from finished`);
+  const complete = completeTasks(schema);
 
   const SETTLE = statement(sql`
     with gone as (
@@ -113,21 +94,7 @@ export function settleTasks(schema: SqlText) {
     select task_id, outcome, null from verdict
      where outcome <> case edge when 'succeed' then 'COMPLETED' when 'fail' then 'FAILED' else 'PENDING' end`);
 
-  async function complete(db: Db, tasks: readonly SettledTask[]): Promise<SettleReply> {
-    const inOrder = [...tasks].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const [row] = await db.query<{ settled: number; cancelled: string | null }>(COMPLETE, [
-      uuidArray(inOrder.map(({ id }) => id)),
-      uuidArray(inOrder.map(({ claimId }) => claimId)),
-      resultsJson(tasks),
-    ]);
-    const cancelled = JSON.parse(row?.cancelled ?? "[]") as string[];
-    return {
-      settled: row?.settled ?? 0,
-      overridden: cancelled.map((id) => ({ id, status: "CANCELLED" })),
-    };
-  }
-
-  async function settleOthers(db: Db, tasks: readonly SettledTask[]): Promise<SettleReply> {
+  async function settle(db: Db, tasks: readonly SettledTask[]): Promise<SettleReply> {
     const [count, ...overridden] = await db.query<Row>(SETTLE, [
       uuidArray(tasks.map(({ id }) => id)),
       settledJson(tasks),
@@ -141,16 +108,7 @@ export function settleTasks(schema: SqlText) {
   }
 
   return async (db: Db, tasks: readonly SettledTask[]): Promise<SettleReply> => {
-    const isPlain = ({ edge, ran }: SettledTask): boolean => edge === "succeed" && ran;
-    if (tasks.every(isPlain)) return complete(db, tasks);
-    const plain = tasks.filter(isPlain);
-    if (plain.length === 0) return settleOthers(db, tasks);
-    const others = tasks.filter((task) => !isPlain(task));
-    const replies = await Promise.all([complete(db, plain), settleOthers(db, others)]);
-    return {
-      settled: replies[0].settled + replies[1].settled,
-      overridden: replies.flatMap(({ overridden }) => overridden),
-    };
+    return tasks.every(isCompletion) ? complete(db, tasks) : settle(db, tasks);
   };
 }
 
@@ -158,16 +116,6 @@ interface Row {
   readonly id: string | null;
   readonly status: string | null;
   readonly settled: number | null;
-}
-
-const CANCELLED_ERROR = sql`'{"code": "TASK_CANCELLED", "message": "the task was cancelled"}'::jsonb`;
-
-/** By id; null, the result of most tasks, is left out. Null if nothing is left. */
-function resultsJson(tasks: readonly SettledTask[]): string | null {
-  const items = tasks.flatMap(({ id, result }) =>
-    result === undefined || result === "null" ? [] : [`"${id}":${result}`],
-  );
-  return items.length === 0 ? null : `{${items.join(",")}}`;
 }
 
 /** By id, so a batch holds each task once. Written by hand: results and errors are JSON already, and stringifying them again would escape every quote. */
