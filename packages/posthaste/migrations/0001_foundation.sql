@@ -64,7 +64,7 @@ create index ready_tasks_deadline_idx on @schema.ready_tasks (good_until) where 
 -- CLAIMED until started_at is set, RUNNING from then on.
 create table @schema.active_tasks (
   task_id             uuid not null,
-  -- The fence: a new random value for every claim. Every later write of the claim's owner names it.
+  -- The fence: a new random value for every claim. Every later write of the claim's owner names it with the task.
   claim_id            uuid not null,
   worker_id           uuid not null,
   enqueued_at         timestamptz not null,

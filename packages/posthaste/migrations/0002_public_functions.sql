@@ -27,9 +27,6 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
   told record;
 begin
-  -- Most tasks have none, and this is asked after every commit of a worker.
-  perform from @schema.waiters where task_id = any (ids) limit 1;
-  if not found then return; end if;
   for told in
     with gone as (
       delete from @schema.waiters

@@ -8,7 +8,7 @@ export interface TaskContext {
   /** 1 for the first body that ran. */
   readonly attempt: number;
   readonly workerId: string;
-  /** Names this claim; a worker that lost the task holds an older one. */
+  /** Names this claim of the task; a worker that lost it holds an older one. */
   readonly claimId: string;
   /** Aborts when this attempt has lost its claim, and when the worker's grace period for stopping is over. */
   readonly signal: AbortSignal;

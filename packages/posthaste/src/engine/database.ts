@@ -8,7 +8,7 @@ import type { Logger } from "../domain/logger.ts";
 import { OneAtATime } from "../runtime/one-at-a-time.ts";
 import { Connection, type Profile } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
-import { migrate, verifySchema } from "../store/migrate.ts";
+import { isSchemaCurrent, migrate, verifySchema } from "../store/migrate.ts";
 import { createStore, type Store } from "../store/store.ts";
 
 export interface DatabaseOptions {
@@ -112,7 +112,10 @@ export class Database {
   }
 
   async #prepareSchema(): Promise<void> {
-    if (this.#options.autoMigrate) await this.migrate();
-    else await verifySchema(await this.reads.connection(), this.#options.schema);
+    const { schema, autoMigrate } = this.#options;
+    // Looked at first on a session that is needed anyway: nearly always there is nothing to migrate.
+    const reads = await this.reads.connection();
+    if (!autoMigrate) await verifySchema(reads, schema);
+    else if (!(await isSchemaCurrent(reads, schema))) await this.migrate();
   }
 }

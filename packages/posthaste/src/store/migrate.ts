@@ -32,6 +32,12 @@ export async function migrate(connection: Connection, schema: string): Promise<s
   }
 }
 
+/** Whether every migration this version knows has been applied. */
+export async function isSchemaCurrent(connection: Connection, schema: string): Promise<boolean> {
+  await requireVersion(connection);
+  return (await missingMigrations(connection, schema)).length === 0;
+}
+
 /** Throws SCHEMA_MISMATCH unless every migration this version knows has been applied. Changes nothing. */
 export async function verifySchema(connection: Connection, schema: string): Promise<void> {
   await requireVersion(connection);

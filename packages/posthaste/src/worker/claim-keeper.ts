@@ -3,7 +3,7 @@ import type { Logger } from "../domain/logger.ts";
 import type { Connection } from "../store/connection.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { Store } from "../store/store.ts";
-import type { HeldTasks } from "./held-tasks.ts";
+import { claimKey, type HeldTasks } from "./held-tasks.ts";
 
 export interface KeepClaims {
   readonly store: Store;
@@ -28,17 +28,17 @@ export async function keepClaims({
 }: KeepClaims): Promise<{ started: ClaimedTask[]; claimed: ClaimedTask[] }> {
   const stored = await store.holdClaims.list(connection, workerId);
   await store.holdClaims.renew(connection, stored, leaseMs);
-  const storedIds = new Set(stored.map(({ claimId }) => claimId));
-  for (const [claimId, run] of held.running) {
-    if (storedIds.has(claimId) || run.isAborted) continue;
+  const storedKeys = new Set(stored.map(claimKey));
+  for (const run of held.running) {
+    if (storedKeys.has(claimKey(run.claimed)) || run.isAborted) continue;
     log.warn(
-      { taskId: run.claimed.id, claimId },
+      { taskId: run.claimed.id, claimId: run.claimed.claimId },
       "claim lost: the task belongs to somebody else by now",
     );
     run.abort("CLAIM_LOST");
   }
-  const known = held.claimIds();
-  const strays = stored.filter(({ claimId }) => !known.has(claimId));
+  const known = held.claimKeys();
+  const strays = stored.filter((claim) => !known.has(claimKey(claim)));
   if (strays.length === 0) return { started: [], claimed: [] };
   const adopted = await store.holdClaims.adopt(connection, strays);
   log.info({ tasks: adopted.length }, "claims whose acknowledgement was lost are run now");

@@ -75,7 +75,7 @@ test("giving back what was fetched ahead turns each into a release that never ra
 test("giving up what runs turns each into a requeue and lets it go", () => {
   const held = new HeldTasks();
   const run = new TaskRun(claimed("a"), undefined, "w", silent);
-  held.running.set(run.claimed.claimId, run);
+  held.running.add(run);
   expect(held.requeueRunning()).toEqual([run]);
   expect(held.running.size).toBe(0);
   expect(held.nextEnds()).toMatchObject([{ id: "a", edge: "requeue", ran: true }]);
@@ -84,8 +84,8 @@ test("giving up what runs turns each into a requeue and lets it go", () => {
 test("every claim counts as held: running, fetched ahead, or ended and not yet written", () => {
   const held = new HeldTasks();
   const run = new TaskRun(claimed("r"), undefined, "w", silent);
-  held.running.set(run.claimed.claimId, run);
+  held.running.add(run);
   held.fetchedAhead([claimed("f")]);
   held.end(succeeded("e"));
-  expect([...held.claimIds()].sort()).toEqual(["claim of e", "claim of f", "claim of r"]);
+  expect([...held.claimKeys()].sort()).toEqual(["e/claim of e", "f/claim of f", "r/claim of r"]);
 });

@@ -12,9 +12,20 @@ export interface EndedTask extends SettledTask {
   readonly priority: number;
 }
 
+/** A claim's id is half its task's, whose own may be anybody's: it takes both to tell claims apart for certain. */
+export function claimKey({
+  id,
+  claimId,
+}: {
+  readonly id: string;
+  readonly claimId: string;
+}): string {
+  return `${id}/${claimId}`;
+}
+
 export class HeldTasks {
-  /** By claim, not by task: a task that was lost and claimed again may run here twice at once. */
-  readonly running = new Map<string, TaskRun>();
+  /** A task that was lost and claimed again may run here twice at once. */
+  readonly running = new Set<TaskRun>();
   #ahead: ClaimedTask[] = [];
   #ended: EndedTask[] = [];
   /** Claims whose end PostgreSQL refuses in every form: known, so that they are not taken for strays and run again. */
@@ -50,14 +61,13 @@ export class HeldTasks {
   }
 
   written(settles: readonly SettledTask[]): void {
-    if (this.#ended.length === 0) return;
     const gone = new Set<SettledTask>(settles);
     this.#ended = this.#ended.filter((ended) => !gone.has(ended));
   }
 
   /** Gives up on writing this end; the task stays RUNNING until it is recovered. */
   giveUpOn(settled: SettledTask): void {
-    this.#stuck.add(settled.claimId);
+    this.#stuck.add(claimKey(settled));
     this.written([settled]);
   }
 
@@ -70,16 +80,16 @@ export class HeldTasks {
   }
 
   takeAhead(tasks: readonly ClaimedTask[]): void {
-    const claims = new Set(tasks.map(({ claimId }) => claimId));
-    this.#ahead = this.#ahead.filter(({ claimId }) => !claims.has(claimId));
+    const taken = new Set(tasks);
+    this.#ahead = this.#ahead.filter((task) => !taken.has(task));
   }
 
-  /** Every claim this worker believes to hold. */
-  claimIds(): Set<string> {
+  /** The keys of all claims this worker believes to hold. */
+  claimKeys(): Set<string> {
     return new Set([
-      ...this.running.keys(),
-      ...this.#ahead.map(({ claimId }) => claimId),
-      ...this.#ended.map(({ claimId }) => claimId),
+      ...[...this.running].map(({ claimed }) => claimKey(claimed)),
+      ...this.#ahead.map(claimKey),
+      ...this.#ended.map(claimKey),
       ...this.#stuck,
     ]);
   }
@@ -93,7 +103,7 @@ export class HeldTasks {
 
   /** Gives back what does not stop: its claim is fenced off, whatever it still does. */
   requeueRunning(): TaskRun[] {
-    const abandoned = [...this.running.values()];
+    const abandoned = [...this.running];
     this.running.clear();
     for (const { claimed } of abandoned) {
       const { id, claimId, queue, priority } = claimed;

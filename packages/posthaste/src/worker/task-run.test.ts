@@ -29,7 +29,7 @@ function start(task: AnyTask, over: Partial<typeof claimed | { options: string }
 
 /** How it is to be settled. */
 function ended(run: TaskRun): Promise<EndedTask> {
-  return new Promise((resolve) => run.run(resolve));
+  return new Promise((resolve) => run.run((_, end) => resolve(end)));
 }
 
 const failing = (retry?: RetryPolicyFor<never>) =>
@@ -51,7 +51,7 @@ test("a value is settled under the claim it was made under", async () => {
 
 test("a body that ends at once is settled at once", () => {
   const ends: EndedTask[] = [];
-  start(defineTask({ name: "n", run: () => 5 })).run((end) => ends.push(end));
+  start(defineTask({ name: "n", run: () => 5 })).run((_, end) => ends.push(end));
   expect(ends).toMatchObject([{ edge: "succeed", result: "5" }]);
 });
 

@@ -46,7 +46,7 @@ export class TaskRun {
   }
 
   /** Runs the body to its end, which may be at once, and then says how to settle it. */
-  run(onEnd: (ended: EndedTask) => void): void {
+  run(onEnd: (run: TaskRun, ended: EndedTask) => void): void {
     const { name, input } = this.claimed;
     const execution = runBlamed(this, executeTask, {
       task: this.#task,
@@ -54,8 +54,8 @@ export class TaskRun {
       input,
       context: new RunContext(this, this.#workerId),
     });
-    if (execution instanceof Promise) void execution.then((late) => onEnd(this.#end(late)));
-    else onEnd(this.#end(execution));
+    if (execution instanceof Promise) void execution.then((late) => onEnd(this, this.#end(late)));
+    else onEnd(this, this.#end(execution));
   }
 
   #end(execution: Execution): EndedTask {

@@ -16,7 +16,6 @@ import { Link } from "../store/link.ts";
 import type { ClaimedTask, ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
 import { ClaimAppetite } from "./claim-appetite.ts";
 import { inClaimOrder } from "./claim-order.ts";
-import { makeClaimIds } from "./claim-ids.ts";
 import { keepClaims } from "./claim-keeper.ts";
 import { ClaimLanes } from "./claim-lanes.ts";
 import { HeldTasks, type EndedTask } from "./held-tasks.ts";
@@ -156,11 +155,8 @@ export class WorkLoop {
 
   #request(limit: number, now: number): ClaimRequest {
     const { workerId, config } = this.#options;
-    const { isFeast } = this.#appetite;
-    const lanes = this.#lanes.list(isFeast, now);
-    // Otherwise few will be found, and ids for all of them would be made in vain.
-    const claimIds = isFeast ? makeClaimIds(limit) : [];
-    return { lanes, limit, workerId, claimIds, leaseMs: config.claimLeaseMs };
+    const lanes = this.#lanes.list(this.#appetite.isFeast, now);
+    return { lanes, limit, workerId, leaseMs: config.claimLeaseMs };
   }
 
   async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
@@ -229,13 +225,13 @@ export class WorkLoop {
   #run(task: ClaimedTask): void {
     const { registry, workerId, log } = this.#options;
     const run = new TaskRun(task, registry.get(task.name), workerId, log);
-    this.held.running.set(task.claimId, run);
+    this.held.running.add(run);
     run.run(this.#ended);
   }
 
-  readonly #ended = (ended: EndedTask): void => {
+  readonly #ended = (run: TaskRun, ended: EndedTask): void => {
     // Given back meanwhile, at the end of the grace period: the claim is not ours to settle any more.
-    if (!this.held.running.delete(ended.claimId)) return;
+    if (!this.held.running.delete(run)) return;
     this.held.end(ended);
     this.#bell.ring();
   };

@@ -179,7 +179,7 @@ export class Worker implements AsyncDisposable {
 
   /** The grace is over: signals abort, and what still runs a second later is given back under its claim. */
   async #giveBack(loop: WorkLoop, over: AbortSignal): Promise<void> {
-    for (const run of loop.held.running.values()) run.abort("SHUTDOWN");
+    for (const run of loop.held.running) run.abort("SHUTDOWN");
     await pause(ABORT_GRACE_MS, over);
     for (const { claimed } of loop.held.requeueRunning()) {
       this.#log.warn(

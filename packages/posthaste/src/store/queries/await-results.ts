@@ -54,7 +54,9 @@ export function awaitResults(schema: SqlText) {
         select task_id from ${schema}.submissions where task_id = wanted.id limit 1
       ) as submission on true`);
 
-  const NOTIFY = statement(sql`select ${schema}.notify_waiters($1::uuid[])`);
+  // Most tasks have nobody waiting, and this is asked after every commit of a worker: so the ids are not even read then.
+  const NOTIFY = statement(sql`
+    select ${schema}.notify_waiters($1::text::uuid[]) where exists (select from ${schema}.waiters)`);
 
   return {
     async register(db: Db, ids: readonly string[], channel: string): Promise<void> {

@@ -29,13 +29,14 @@ export function completionSteps(schema: SqlText, first: number): SqlText {
       select task_id, case when cancel_requested_at is null then 'COMPLETED' else 'CANCELLED' end, enqueued_at,
              claimed_at, started_at, statement_timestamp(), claim_id, worker_id, run_no, retry_count, crash_count,
              cancel_requested_at, case when cancel_requested_at is not null then 'TASK_CANCELLED' end,
-             case when cancel_requested_at is null then coalesce(${results}::jsonb -> task_id::text, 'null') end,
+             case when cancel_requested_at is not null then null
+                  when ${results}::jsonb is null then 'null'
+                  else coalesce(${results}::jsonb -> task_id::text, 'null') end,
              case when cancel_requested_at is not null then ${CANCELLED_ERROR} end
         from gone
-      returning task_id, status
     ), ended as materialized (
-      select count(*)::int as settled, jsonb_agg(task_id) filter (where status <> 'COMPLETED') as cancelled
-        from finished
+      select count(*)::int as settled, jsonb_agg(task_id) filter (where cancel_requested_at is not null) as cancelled
+        from gone
     )`;
 }
 
