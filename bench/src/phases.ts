@@ -1,5 +1,6 @@
 /** The phases every system goes through, each in a process of its own. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Crew } from "./crew.ts";
 import type { Cost, Meter } from "./meters.ts";
 import type { Contender, Payload } from "./systems/system.ts";
 
@@ -10,13 +11,22 @@ export interface PhaseOptions {
   readonly callers?: number;
   readonly count?: number;
   readonly concurrency?: number;
+  /** Worker processes, where they are others than the one that sends. */
+  readonly processes?: number;
   readonly taskMs?: number;
   readonly seconds?: number;
   /** Bytes added to every payload. */
   readonly fillerBytes?: number;
 }
 
-export type Phase = (contender: Contender, meter: Meter, options: PhaseOptions) => Promise<Figures>;
+export type StartCrew = (size: { processes: number; concurrency: number }) => Promise<Crew>;
+
+export type Phase = (
+  contender: Contender,
+  meter: Meter,
+  options: PhaseOptions,
+  startCrew: StartCrew,
+) => Promise<Figures>;
 
 /** No sample takes longer than this; what was done by then is the rate. */
 const CAP_MS = 20_000;
@@ -25,6 +35,7 @@ export const phases: Readonly<Record<string, Phase>> = {
   sends,
   bulk,
   drain,
+  crewDrain,
   latency,
   roundTrips,
   idle,
@@ -79,6 +90,20 @@ async function drain(
   const cost = await stop();
   await working.stop();
   return perTask("tasks", reached, cost);
+}
+
+/** As `drain`, by processes of their own: each is connected before the stretch, and asks for work when it begins. */
+async function crewDrain(
+  contender: Contender,
+  meter: Meter,
+  { count = 20_000, concurrency = 100, processes = 2 }: PhaseOptions,
+  startCrew: StartCrew,
+) {
+  const crew = await startCrew({ processes, concurrency });
+  await contender.sendBulk(Array.from({ length: count }, (_, n) => ({ n })));
+  const cost = await crew.drain(meter, count, CAP_MS);
+  await crew.stop();
+  return perTask("tasks", cost.runs, cost);
 }
 
 async function latency(contender: Contender, _meter: Meter, { seconds = 10 }: PhaseOptions) {

@@ -17,7 +17,7 @@ const ours = ["posthaste/default"];
 const oursBoth = ["posthaste/default", "posthaste/tuned"];
 const slow = ["bullmq-postgres/default", "dbos/tuned"];
 
-/** Each peer in its best configuration for the phase, see performance.md. */
+/** Each peer in its best configuration for the phase; `systems` says what that is. */
 export const measurements: readonly Measurement[] = [
   {
     name: "sends, 1 caller",
@@ -101,6 +101,12 @@ export const measurements: readonly Measurement[] = [
     ],
     isNeeded: true,
     isQuick: true,
+  },
+  {
+    name: "drain, two processes",
+    phase: "crewDrain",
+    options: { processes: 2, concurrency: 100 },
+    contenders: [...oursBoth, "pg-boss/tuned", "graphile-worker/tuned", "bullmq-redis/default"],
   },
   {
     name: "drain of 2,000, concurrency 100",

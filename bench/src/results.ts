@@ -8,6 +8,26 @@ export interface Result {
   readonly repetition: number;
 }
 
+/** What `--json` stores. */
+export interface Run {
+  /** Cores, their model, and memory. */
+  readonly machine: string;
+  /** Name to version: servers, Node, and every contender. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Of the run's start: 2025-01-31. */
+  readonly date: string;
+  readonly repetitions: number;
+  readonly results: readonly Result[];
+  /** Samples that gave no figures, with the reason. */
+  readonly failures: readonly string[];
+}
+
+export function versionsOf({ versions }: Run): string {
+  return Object.entries(versions)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(", ");
+}
+
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

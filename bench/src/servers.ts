@@ -1,5 +1,5 @@
 /** The servers everything is measured on: one PostgreSQL with fsync on, one Redis with its append-only file. */
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { useEmbeddedPostgres } from "../../packages/posthaste/dist/embedded/embedded-postgres.js";
+import { requireProgram } from "./programs.ts";
 import type { Site } from "./systems/system.ts";
 
 export interface Servers {
@@ -43,16 +44,11 @@ export async function startServers(): Promise<Servers> {
 async function startRedis(
   folder: string,
 ): Promise<{ port: number; version: string; stop(): Promise<void> }> {
-  requireRedis();
+  const program = requireProgram("redis-server", "redis-server");
   const port = await freePort();
   const options = ["--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
-  const child = spawn(
-    "redis-server",
-    [...options, "--appendonly", "yes", "--appendfsync", "everysec"],
-    {
-      stdio: "ignore",
-    },
-  );
+  const durable = ["--appendonly", "yes", "--appendfsync", "everysec"];
+  const child = spawn(program, [...options, ...durable], { stdio: "ignore" });
   const client = new Redis({
     port,
     lazyConnect: true,
@@ -71,23 +67,6 @@ async function startRedis(
       await new Promise((resolve) => child.once("exit", resolve));
     },
   };
-}
-
-/** From Debian's packages, if it is missing and we may install it. */
-function requireRedis(): void {
-  const isThere = () => spawnSync("redis-server", ["--version"]).status === 0;
-  if (isThere()) return;
-  if (process.getuid?.() === 0 && spawnSync("apt-get", ["--version"]).status === 0) {
-    console.error("installing redis-server …");
-    spawnSync("apt-get", ["update", "-qq"], { stdio: "inherit" });
-    spawnSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "redis-server"], {
-      stdio: "inherit",
-    });
-  }
-  if (isThere()) return;
-  throw new Error(
-    "redis-server is missing: install it (Debian: apt-get install redis-server) and run this again",
-  );
 }
 
 function freePort(): Promise<number> {

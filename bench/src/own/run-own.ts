@@ -1,11 +1,13 @@
 /** Runs one measurement of ours alone; where it compares, both sides take turns. */
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { defineTask, posthaste } from "../../../packages/posthaste/dist/index.js";
+import type { Crew } from "../crew.ts";
 import { openMeter } from "../meters.ts";
 import type { Result } from "../results.ts";
-import type { Site } from "../systems/system.ts";
-import { Crew, drainWith } from "./crew.ts";
+import { posthasteSystem } from "../systems/posthaste.ts";
+import type { Contender, Payload, Site } from "../systems/system.ts";
+import { drainWith, startCrew } from "./drain-with.ts";
 import { fill, freshSchema, queueNames, type Filling } from "./fill.ts";
 import type { OwnMeasurement } from "./own.ts";
 
@@ -56,61 +58,87 @@ async function againstFresh(site: Site, filling: Filling): Promise<Figures> {
 }
 
 async function underSnapshot(site: Site): Promise<Figures> {
-  const schema = FRESH;
-  await freshSchema(site, schema);
+  const place = { schema: FRESH, queues: queueNames(1) };
+  await freshSchema(site, FRESH);
   const holder = new pg.Client(site.postgresUrl);
   await holder.connect();
   await holder.query("begin isolation level repeatable read");
   await holder.query("select count(*) from pg_class");
-  const silent = () => undefined;
-  const logger = { debug: silent, info: silent, warn: console.error, error: console.error };
-  const app = posthaste({ database: site.postgresUrl, schema, logger });
-  const task = defineTask({ name: "bench" });
-  const crew = await Crew.start({ site, schema, count: 0 });
-  crew.go();
-  const seconds = 60;
+  const sender = await posthasteSystem.open(site, "default", place);
+  const crew = await startCrew({ site, schema: FRESH });
+  try {
+    crew.go();
+    const perSecond = await sendAndCount(sender, crew, 60);
+    // The first second is the worker's own start.
+    const first = mean(perSecond.slice(1, 11));
+    return [{ "first tasks/s": first, "last tasks/s": mean(perSecond.slice(-10)) }];
+  } finally {
+    await crew.stop();
+    await sender.close();
+    await holder.end();
+  }
+}
+
+/** Sends 2,000 a second, whatever becomes of them; returns how many ran in each second. */
+async function sendAndCount(sender: Contender, crew: Crew, seconds: number): Promise<number[]> {
   const perSecond: number[] = [];
+  const failures: unknown[] = [];
   let last = 0;
   const startedAt = performance.now();
   for (let tick = 0; tick < seconds * 20; tick++) {
     await sleep(Math.max(0, startedAt + tick * 50 - performance.now()));
-    void app.sendMany(task as never, Array.from({ length: 100 }, (_, n) => ({ n })) as never);
+    const payloads = Array.from({ length: 100 }, (_, n) => ({ n }));
+    void sender.sendBulk(payloads).catch((error: unknown) => failures.push(error));
     if (tick % 20 === 19) {
       perSecond.push(crew.runs - last);
       last = crew.runs;
     }
   }
-  await sleep(1_000);
-  await crew.stop();
-  await app.close();
-  await holder.query("rollback");
-  await holder.end();
-  const mean = (values: readonly number[]): number =>
-    values.reduce((sum, value) => sum + value, 0) / values.length;
-  // The first second is the worker's own start.
-  return [
-    { "first tasks/s": mean(perSecond.slice(1, 11)), "last tasks/s": mean(perSecond.slice(-10)) },
-  ];
+  if (failures.length > 0) throw failures[0];
+  return perSecond;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 async function withReaders(site: Site): Promise<Figures> {
   await freshSchema(site, FILLED);
   await fill(site, FILLED, { finished: 1_000_000, pending: 200_000 });
-  const alone = await drainWith({ site, schema: FILLED, count: DRAINED });
-  const over = new AbortController();
-  const readers = Array.from({ length: 4 }, async () => {
-    const client = new pg.Client(site.postgresUrl);
+  const figures: Record<string, number>[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    const alone = await drainWith({ site, schema: FILLED, count: DRAINED });
+    const readers = await startReaders(site, 4);
+    const accompanied = await drainWith({ site, schema: FILLED, count: DRAINED });
+    const scans = await readers.stop();
+    figures.push({ "tasks/s": accompanied.rate, "alone tasks/s": alone.rate, "scans/s": scans });
+  }
+  return figures;
+}
+
+/** They scan what has finished, one scan after the other, until told to stop; then it is known how many a second. */
+async function startReaders(site: Site, count: number): Promise<{ stop(): Promise<number> }> {
+  let scans = 0;
+  let isOver = false;
+  const clients = Array.from({ length: count }, () => new pg.Client(site.postgresUrl));
+  for (const client of clients) {
     await client.connect();
-    while (!over.signal.aborted)
-      await client.query(
-        `select status, count(*), max(finished_at) from ${FILLED}.finished_tasks group by 1`,
-      );
+    // So many readers are so many processes: parallel plans would make three of each.
+    await client.query("set max_parallel_workers_per_gather = 0");
+  }
+  const startedAt = performance.now();
+  const scan = `select status, count(*), max(finished_at) from ${FILLED}.finished_tasks group by 1`;
+  const reading = clients.map(async (client) => {
+    for (; !isOver; scans++) await client.query(scan);
     await client.end();
   });
-  const accompanied = await drainWith({ site, schema: FILLED, count: DRAINED });
-  over.abort();
-  await Promise.all(readers);
-  return [{ "tasks/s": accompanied.rate, "alone tasks/s": alone.rate }];
+  return {
+    async stop() {
+      isOver = true;
+      await Promise.all(reading);
+      return scans / ((performance.now() - startedAt) / 1_000);
+    },
+  };
 }
 
 async function byProcesses(site: Site): Promise<Figures> {
@@ -150,6 +178,7 @@ async function byQueues(site: Site): Promise<Figures> {
   return [figure];
 }
 
+/** Random letters: what a server can compress says nothing about payloads of that size. */
 async function byPayload(site: Site): Promise<Figures> {
   const figure: Record<string, number> = {};
   const sizes = [
@@ -158,12 +187,31 @@ async function byPayload(site: Site): Promise<Figures> {
     { name: "100 kB", bytes: 100_000, count: 1_000 },
   ];
   for (const { name, bytes, count } of sizes) {
-    await freshSchema(site, FRESH);
-    await fill(site, FRESH, { pending: count, fillerBytes: bytes });
-    const meter = await openMeter(site, "postgres");
-    const { rate } = await drainWith({ site, schema: FRESH, count });
-    await meter.close();
-    figure[`tasks/s, ${name}`] = rate;
+    const filler = randomBytes((bytes * 3) / 4).toString("base64");
+    const payloads = Array.from({ length: count }, (_, n) => ({ n, filler }));
+    const { sent, drained } = await sendAndDrain(site, payloads);
+    figure[`sends/s, ${name}`] = count / sent.seconds;
+    figure[`tasks/s, ${name}`] = count / drained.seconds;
+    figure[`WAL B, ${name}`] = (sent.walBytes + drained.walBytes) / count;
   }
   return [figure];
+}
+
+async function sendAndDrain(site: Site, payloads: readonly Payload[]) {
+  const place = { schema: FRESH, queues: queueNames(1) };
+  const sender = await posthasteSystem.open(site, "default", place);
+  await sender.reset();
+  const meter = await openMeter(site, "postgres");
+  const crew = await startCrew({ site, schema: FRESH });
+  try {
+    await meter.checkpoint();
+    const stop = await meter.start();
+    await sender.sendBulk(payloads);
+    const sent = await stop();
+    return { sent, drained: await crew.drain(meter, payloads.length, 60_000) };
+  } finally {
+    await crew.stop();
+    await meter.close();
+    await sender.close();
+  }
 }

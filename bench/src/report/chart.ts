@@ -1,72 +1,173 @@
-/** Three bar charts in one SVG, for the README: sends, drain, and how long a task waits for its start. */
+/** Three bar charts in one SVG, for the README: the drain, the sends, and how long a task waits for its start. */
 import { round } from "../bars.ts";
-import { median, type Result } from "../results.ts";
+import { median, type Result, type Run } from "../results.ts";
 
-const panels = [
-  { title: "sends/s, 16 callers", phase: "sends, 16 callers", metric: "sends/s" },
+interface Panel {
+  readonly title: string;
+  readonly subtitle: string;
+  readonly unit: string;
+  readonly phase: string;
+  readonly metric: string;
+  readonly isMoreBetter: boolean;
+}
+
+interface Bar {
+  readonly name: string;
+  readonly config: string;
+  readonly isOurs: boolean;
+  readonly value: number;
+}
+
+const panels: readonly Panel[] = [
   {
-    title: "tasks/s, one process, concurrency 100",
+    title: "Tasks worked off",
+    subtitle: "one process, concurrency 100",
+    unit: "/s",
     phase: "drain, concurrency 100",
     metric: "tasks/s",
+    isMoreBetter: true,
   },
   {
-    title: "send to start, p50 in ms (less is better)",
+    title: "Tasks sent",
+    subtitle: "16 callers, one task a call",
+    unit: "/s",
+    phase: "sends, 16 callers",
+    metric: "sends/s",
+    isMoreBetter: true,
+  },
+  {
+    title: "From send to start",
+    subtitle: "median at 20 tasks a second; less is better",
+    unit: " ms",
     phase: "send to start at 20/s",
     metric: "start p50 ms",
+    isMoreBetter: false,
   },
 ];
 
-const WIDTH = 720;
-const LABEL = 190;
-const ROW = 24;
+const names: Readonly<Record<string, string>> = {
+  posthaste: "Posthaste",
+  "bullmq-redis": "BullMQ on Redis",
+  "bullmq-postgres": "BullMQ on PostgreSQL",
+  dbos: "DBOS",
+};
 
-export function chart(results: readonly Result[]): string {
-  const parts: string[] = [];
-  let y = 10;
-  for (const { title, phase, metric } of panels) {
-    const rows = rowsOf(results, phase, metric);
-    if (rows.length === 0) continue;
-    parts.push(`<text class="title" x="0" y="${y + 14}">${title}</text>`);
-    y += 26;
-    const most = Math.max(...rows.map(({ value }) => value));
-    for (const { who, value } of rows) {
-      const width = Math.max(2, ((WIDTH - LABEL - 80) * value) / most);
-      const kind = who.startsWith("posthaste") ? "ours" : "peer";
-      parts.push(
-        `<text x="0" y="${y + 15}">${who.replace("/", ", ")}</text>`,
-        `<rect class="${kind}" x="${LABEL}" y="${y + 3}" width="${width.toFixed(1)}" height="${ROW - 8}" rx="3"/>`,
-        `<text x="${(LABEL + width + 6).toFixed(1)}" y="${y + 15}">${round(value)}</text>`,
-      );
-      y += ROW;
-    }
-    y += 14;
-  }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" role="img">
-<style>
-  text { font: 13px system-ui, sans-serif; fill: #333; } .title { font-weight: 600; }
-  .ours { fill: #2563eb; } .peer { fill: #9ca3af; }
-  @media (prefers-color-scheme: dark) { text { fill: #ddd; } .peer { fill: #6b7280; } .ours { fill: #60a5fa; } }
-</style>
+/** "quiet" is what pg-boss is tuned to where it sends. */
+const configs: Readonly<Record<string, string>> = { default: "", quiet: "tuned" };
+
+const MARGIN = 24;
+const COLUMN = 248;
+const GAP = 34;
+const HEADER = 62;
+const ROW = 34;
+const FOOT_LINE = 16;
+/** As many as fit on a line of the foot. */
+const FOOT_LETTERS = 148;
+
+export function chart(run: Run): string {
+  const drawn = panels
+    .map((panel) => ({ panel, bars: barsOf(run.results, panel) }))
+    .filter(({ bars }) => bars.length > 0);
+  const rows = Math.max(0, ...drawn.map(({ bars }) => bars.length));
+  const width = 2 * MARGIN + panels.length * COLUMN + (panels.length - 1) * GAP;
+  const footAt = MARGIN + HEADER + rows * ROW + 8;
+  const foot = footLines(run);
+  const height = footAt + foot.length * FOOT_LINE + MARGIN - 6;
+  const parts = [
+    ...drawn.map(({ panel, bars }, index) => column(panel, bars, MARGIN + index * (COLUMN + GAP))),
+    ...foot.map((line, index) =>
+      text(line, { x: MARGIN, y: footAt + (index + 1) * FOOT_LINE, kind: "foot" }),
+    ),
+  ];
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="Posthaste beside other queues: ${panels.map(({ title }) => title.toLowerCase()).join(", ")}">
+${style}
+<rect class="card" x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="8"/>
 ${parts.join("\n")}
 </svg>
 `;
 }
 
-function rowsOf(
-  results: readonly Result[],
-  phase: string,
-  metric: string,
-): { who: string; value: number }[] {
+/** A background of its own: a page may be dark while the reader's system is light. */
+const style = `<style>
+  text { font: 13px -apple-system, BlinkMacSystemFont, "Segoe UI", "Noto Sans", Helvetica, Arial, sans-serif; fill: #1f2328; }
+  .title { font-size: 16px; font-weight: 600; }
+  .subtitle, .config { fill: #59636e; }
+  .subtitle { font-size: 12px; }
+  .foot { font-size: 11px; fill: #59636e; }
+  .value { text-anchor: end; font-variant-numeric: tabular-nums; }
+  .ours { font-weight: 600; }
+  .card { fill: #ffffff; stroke: #d1d9e0; }
+  .track { fill: #f0f2f5; } .bar { fill: #a5afba; } .bar.ours { fill: #0969da; }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #f0f6fc; } .subtitle, .config, .foot { fill: #9198a1; }
+    .card { fill: #0d1117; stroke: #3d444d; }
+    .track { fill: #1c2129; } .bar { fill: #59626d; } .bar.ours { fill: #4493f8; }
+  }
+</style>`;
+
+function column({ title, subtitle, unit }: Panel, bars: readonly Bar[], x: number): string {
+  const most = Math.max(...bars.map(({ value }) => value));
+  return [
+    text(title, { x, y: MARGIN + 14, kind: "title" }),
+    text(subtitle, { x, y: MARGIN + 33, kind: "subtitle" }),
+    ...bars.map((bar, index) => row(bar, { x, y: MARGIN + HEADER + index * ROW, most, unit })),
+  ].join("\n");
+}
+
+/** Name and value above, the bar below: a long name takes nothing from its bar. */
+function row(
+  { name, config, isOurs, value }: Bar,
+  { x, y, most, unit }: { x: number; y: number; most: number; unit: string },
+): string {
+  const ours = isOurs ? " ours" : "";
+  const length = Math.max(3, (COLUMN * value) / most).toFixed(1);
+  const tuned = config === "" ? "" : ` <tspan class="config">${escaped(config)}</tspan>`;
+  return [
+    `<text class="name${ours}" x="${x}" y="${y + 8}">${escaped(name)}${tuned}</text>`,
+    text(`${round(value)}${unit}`, { x: x + COLUMN, y: y + 8, kind: `value${ours}` }),
+    `<rect class="track" x="${x}" y="${y + 14}" width="${COLUMN}" height="8" rx="2"/>`,
+    `<rect class="bar${ours}" x="${x}" y="${y + 14}" width="${length}" height="8" rx="2"/>`,
+  ].join("\n");
+}
+
+function barsOf(results: readonly Result[], { phase, metric, isMoreBetter }: Panel): Bar[] {
   const here = results.filter((result) => result.phase === phase && result.metric === metric);
-  const names = [...new Set(here.map(({ system, config }) => `${system}/${config}`))];
-  return names
-    .map((who) => ({
-      who,
-      value: median(
-        here
-          .filter(({ system, config }) => `${system}/${config}` === who)
-          .map(({ value }) => value),
-      ),
-    }))
-    .sort((a, b) => (metric.includes(" ms") ? a.value - b.value : b.value - a.value));
+  const whoIs = ({ system, config }: Result): string => `${system}/${config}`;
+  return [...new Set(here.map(whoIs))]
+    .map((who) => {
+      const [system = "", config = ""] = who.split("/");
+      return {
+        name: names[system] ?? system,
+        config: configs[config] ?? config,
+        isOurs: system === "posthaste",
+        value: median(here.filter((result) => whoIs(result) === who).map(({ value }) => value)),
+      };
+    })
+    .sort((a, b) => (isMoreBetter ? b.value - a.value : a.value - b.value));
+}
+
+function footLines({ machine, versions, repetitions, date }: Run): string[] {
+  const facts = [
+    date,
+    machine,
+    ...Object.entries(versions).map(([name, version]) => `${name} ${version}`),
+    repetitions === 1 ? "one repetition" : `medians of ${repetitions} repetitions`,
+    "PostgreSQL with fsync on, Redis with its append-only file synced every second",
+  ];
+  const lines: string[] = [];
+  for (const fact of facts) {
+    const last = lines.at(-1);
+    const longer = last === undefined ? fact : `${last} · ${fact}`;
+    if (last === undefined || longer.length > FOOT_LETTERS) lines.push(fact);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
+function text(words: string, { x, y, kind }: { x: number; y: number; kind: string }): string {
+  return `<text class="${kind}" x="${x}" y="${y}">${escaped(words)}</text>`;
+}
+
+function escaped(words: string): string {
+  return words.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }

@@ -1,53 +1,64 @@
-/** The table: a row a contender and measurement, medians over the repetitions with their range. */
-import { median, type Result } from "../results.ts";
-import { round } from "../bars.ts";
+/** The tables: one a measurement, a row a contender; medians over the repetitions, with the range of what counts most. */
+import { limits } from "../limits.ts";
+import { median, ratios, versionsOf, type Result, type Run, type Wanted } from "../results.ts";
+import { middle, tableLines, withRange } from "./cells.ts";
+import { limitsTable } from "./limits-table.ts";
 
-const columns = ["node µs", "server µs", "WAL B", "statements"];
+const costs = ["node µs", "server µs", "WAL B", "statements"];
 
-export function markdown(results: readonly Result[], title: string): string {
-  const lines = [`<!-- ${title} -->`, "", title, ""];
+export function markdown(run: Run): string {
+  const { results, machine, repetitions, date } = run;
+  const times = repetitions === 1 ? "1 repetition" : `${repetitions} repetitions, medians (ranges)`;
+  const lines = [`${date}: ${machine}; ${versionsOf(run)}; ${times}.`, ""];
+  const isLimit = new Set(limits.map(({ name }) => name));
   for (const phase of unique(results.map((result) => result.phase))) {
-    const here = results.filter((result) => result.phase === phase);
-    const [main = ""] = here.map(({ metric }) => metric);
-    const shown = unique(here.map(({ metric }) => metric)).filter(
-      (metric) => metric === main || !columns.includes(metric),
-    );
-    const costs = columns.filter((column) => here.some(({ metric }) => metric === column));
-    lines.push(
-      `**${phase}**`,
-      "",
-      `| | ${[...shown, ...costs].join(" | ")} |`,
-      `| --- |${" ---: |".repeat(shown.length + costs.length)}`,
-    );
-    const rows = unique(here.map(({ system, config }) => `${system}/${config}`))
-      .map((who) => ({
-        who,
-        cells: [...shown, ...costs].map((metric) => values(here, who, metric)),
-      }))
-      .sort((a, b) => direction(main) * (median(b.cells[0] ?? []) - median(a.cells[0] ?? [])));
-    for (const { who, cells } of rows) {
-      const [first = [], ...rest] = cells;
-      const range =
-        first.length > 1 ? ` (${round(Math.min(...first))}–${round(Math.max(...first))})` : "";
-      const texts = [
-        `${round(median(first))}${range}`,
-        ...rest.map((cell) => (cell.length === 0 ? "" : round(median(cell)))),
-      ];
-      lines.push(`| ${who.replace("/", ", ")} | ${texts.join(" | ")} |`);
-    }
-    lines.push("");
+    if (!isLimit.has(phase)) lines.push(...table(results, phase));
   }
+  lines.push(...limitsTable(results));
   return lines.join("\n");
 }
 
-/** Rates: more first. Times: less first. */
-function direction(metric: string): number {
-  return metric.includes(" ms") || metric === "statements/s" ? -1 : 1;
+function table(results: readonly Result[], phase: string): string[] {
+  const here = results.filter((result) => result.phase === phase);
+  const metrics = unique(here.map(({ metric }) => metric));
+  const [main = ""] = metrics;
+  const others = [
+    ...metrics.filter((metric) => metric !== main && !costs.includes(metric)),
+    ...costs.filter((cost) => metrics.includes(cost)),
+  ];
+  const contenders = unique(here.map(whoIs));
+  const ours = contenders.filter(isOurs);
+  const isCompared = ours.length > 0 && ours.length < contenders.length;
+  const isMoreBetter = !isLessBetter(main);
+  const wanted = (who: readonly string[]): Wanted => ({ who, phase, metric: main, isMoreBetter });
+  const rows = contenders
+    .map((who) => ({ who, values: valuesOf(here, who, main) }))
+    .sort((a, b) => (isMoreBetter ? 1 : -1) * (median(b.values) - median(a.values)))
+    .map(({ who, values }) => [
+      who.replace("/", ", "),
+      withRange(values),
+      ...(isCompared ? [withRange(ratios(here, wanted([who]), wanted(ours)))] : []),
+      ...others.map((metric) => middle(valuesOf(here, who, metric))),
+    ]);
+  const header = ["", main, ...(isCompared ? ["× our best"] : []), ...others];
+  return [`**${phase}**`, "", ...tableLines(header, rows), ""];
 }
 
-function values(results: readonly Result[], who: string, metric: string): number[] {
+function isLessBetter(metric: string): boolean {
+  return metric.includes(" ms") || metric === "statements/s";
+}
+
+function isOurs(who: string): boolean {
+  return who.startsWith("posthaste/");
+}
+
+function whoIs({ system, config }: Result): string {
+  return `${system}/${config}`;
+}
+
+function valuesOf(results: readonly Result[], who: string, metric: string): number[] {
   return results
-    .filter((result) => result.metric === metric && `${result.system}/${result.config}` === who)
+    .filter((result) => result.metric === metric && whoIs(result) === who)
     .map(({ value }) => value);
 }
 

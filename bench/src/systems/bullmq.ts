@@ -57,6 +57,7 @@ async function contender(
   let queue = open();
   let events: QueueEvents | undefined;
   return {
+    connect: () => queue.waitUntilReady(),
     async reset() {
       await queue.close();
       await empty();

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { defineTask, posthaste } from "../../../packages/posthaste/dist/index.js";
-import type { Contender, Payload, Site, System, WorkOptions } from "./system.ts";
+import type { Contender, Payload, Place, Site, System, WorkOptions } from "./system.ts";
 
-const SCHEMA = "bench_posthaste";
+const usual: Place = { schema: "bench_posthaste", queues: ["default"] };
 const silent = () => undefined;
 const logger = { debug: silent, info: silent, warn: console.error, error: console.error };
 
@@ -11,41 +11,49 @@ export const posthasteSystem: System = {
   name: "posthaste",
   server: "postgres",
   configs: ["default", "tuned"],
-  async open(site, config): Promise<Contender> {
-    const contract = defineTask({ name: "bench" });
-    const settings = { database: site.postgresUrl, schema: SCHEMA, logger };
+  async open(site, config, { schema, queues } = usual): Promise<Contender> {
+    let handle: WorkOptions["handler"] = () => null;
+    const task = defineTask({
+      name: "bench",
+      run: async (input: Payload) => {
+        await handle(input);
+        return null;
+      },
+    });
+    const settings = { database: site.postgresUrl, schema, logger };
+    const prefetchBuffer = config === "tuned" ? 500 : 0;
     const sender = posthaste(settings);
-    const apps = [sender];
+    const app = posthaste({ ...settings, tasks: [task], prefetchBuffer });
     return {
-      reset: () => reset(site, sender),
-      send: (payload) => sender.send(contract as never, ...([payload] as never)),
-      sendBulk: (payloads) => sender.sendMany(contract as never, payloads as never),
+      connect: () => app.ensureSchema(),
+      reset: () => reset(site, schema, sender),
+      send: (payload) => sender.send(task, payload),
+      sendBulk: (payloads) => sender.sendMany(task, payloads),
       async work({ concurrency, handler }: WorkOptions) {
-        const task = defineTask({
-          name: "bench",
-          run: async (input: unknown) => (await handler(input as Payload)) ?? null,
-        });
-        const prefetchBuffer = config === "tuned" ? 500 : 0;
-        const app = posthaste({ ...settings, tasks: [task], prefetchBuffer });
-        apps.push(app);
-        const worker = await app.worker({ concurrency }).start();
+        handle = handler;
+        const worker = await app.worker({ concurrency, queues }).start();
         return { stop: () => worker.stop() };
       },
       async roundTrip(payload) {
-        const handle = await sender.send(contract as never, ...([payload] as never));
-        return handle.value();
+        const sent = await sender.send(task, payload);
+        return sent.value();
       },
       async close() {
-        for (const app of apps) await app.close();
+        await sender.close();
+        await app.close();
       },
     };
   },
 };
 
-async function reset(site: Site, app: { migrate(): Promise<unknown> }): Promise<void> {
+async function reset(
+  site: Site,
+  schema: string,
+  app: { migrate(): Promise<unknown> },
+): Promise<void> {
   const client = new pg.Client(site.postgresUrl);
   await client.connect();
-  await client.query(`drop schema if exists ${SCHEMA} cascade`);
+  await client.query(`drop schema if exists ${schema} cascade`);
   await client.end();
   await app.migrate();
 }

@@ -6,8 +6,16 @@ export interface Site {
   readonly redisPort: number;
 }
 
+/** Where in the database: ours is also measured in schemas that have a past, and with many queues. */
+export interface Place {
+  readonly schema: string;
+  readonly queues: readonly string[];
+}
+
 /** A system in one configuration, ready to be measured. */
 export interface Contender {
+  /** For a worker process of its own: all that can be done before there is work. Absent where opening does it. */
+  connect?(): Promise<unknown>;
   /** An empty store: nothing queued, nothing kept. */
   reset(): Promise<void>;
   /** One durable send; resolves when it is acknowledged. */
@@ -32,12 +40,12 @@ export interface Working {
 
 export interface Payload {
   readonly n: number;
-  /** performance.timeOrigin + performance.now() at the send, where latency is measured. */
+  /** performance.now() at the send, where latency is measured. */
   readonly sentAt?: number;
   readonly filler?: string;
 }
 
-export type Open = (site: Site, config: string) => Promise<Contender>;
+export type Open = (site: Site, config: string, place?: Place) => Promise<Contender>;
 
 export interface System {
   readonly name: string;
