@@ -4,8 +4,9 @@
  */
 import { foundation } from "./foundation.ts";
 import type { Shows } from "./show.ts";
+import { speed } from "./speed.ts";
 
-const areas: Readonly<Record<string, Shows>> = { foundation };
+const areas: Readonly<Record<string, Shows>> = { foundation, speed };
 
 const [wanted] = process.argv.slice(2);
 const [area = "", number = ""] = wanted?.split(".") ?? [];

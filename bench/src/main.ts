@@ -14,6 +14,7 @@ import { loadRun, storeRun } from "./stored-run.ts";
 const help = `npm run bench -- [options]
   --quick            what matters most, in under 3 minutes
   --check            what the bars need, in under 50 minutes; prints each beside its bar, exits with 1 on a miss
+  --own              with --check: only how ours holds up against itself
   --only <words>     measurements whose name contains the words (may be repeated); "limits": PostgreSQL itself
   --repetitions <n>  default 3 (--quick: 1, --check: 5)
   --json <file>      every figure: [{ system, config, phase, metric, value, repetition }];
@@ -27,6 +28,7 @@ const { values: args } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     check: { type: "boolean", default: false },
+    own: { type: "boolean", default: false },
     only: { type: "string", multiple: true, default: [] },
     repetitions: { type: "string" },
     json: { type: "string" },
@@ -41,9 +43,10 @@ if (args.help) console.log(help);
 else report(args.from === undefined ? await run() : loadRun(args.from));
 
 function run(): Promise<Run> {
+  const beside = <Item>(all: readonly Item[]): readonly Item[] => (args.own ? [] : all);
   return measure({
-    measurements: measurements.filter(isWanted),
-    limits: limits.filter(({ name }) => isWanted({ name, isNeeded: true })),
+    measurements: beside(measurements).filter(isWanted),
+    limits: beside(limits).filter(({ name }) => isWanted({ name, isNeeded: true })),
     own: ownMeasurements.filter(isWanted),
     repetitions: Number(args.repetitions ?? (args.quick ? 1 : args.check ? 5 : 3)),
   });
@@ -67,7 +70,7 @@ function report(done: Run): void {
 }
 
 function check({ results }: Run): void {
-  const verdicts = judge(results, [...bars, ...ownBars]);
+  const verdicts = judge(results, args.own ? ownBars : [...bars, ...ownBars]);
   for (const { name, value, range, bound, holds } of verdicts) {
     const [low, high] = range.map(round);
     const found = Number.isNaN(value) ? "no figure" : `${round(value)} [${low}–${high}]`;

@@ -20,28 +20,29 @@ export const posthasteSystem: System = {
         return null;
       },
     });
-    const settings = { database: site.postgresUrl, schema, logger };
     const prefetchBuffer = config === "tuned" ? 500 : 0;
-    const sender = posthaste(settings);
-    const app = posthaste({ ...settings, tasks: [task], prefetchBuffer });
+    const app = posthaste({
+      database: site.postgresUrl,
+      schema,
+      logger,
+      tasks: [task],
+      prefetchBuffer,
+    });
     return {
       connect: () => app.ensureSchema(),
-      reset: () => reset(site, schema, sender),
-      send: (payload) => sender.send(task, payload),
-      sendBulk: (payloads) => sender.sendMany(task, payloads),
+      reset: () => reset(site, schema, app),
+      send: (payload) => app.send(task, payload),
+      sendBulk: (payloads) => app.sendMany(task, payloads),
       async work({ concurrency, handler }: WorkOptions) {
         handle = handler;
         const worker = await app.worker({ concurrency, queues }).start();
         return { stop: () => worker.stop() };
       },
       async roundTrip(payload) {
-        const sent = await sender.send(task, payload);
+        const sent = await app.send(task, payload);
         return sent.value();
       },
-      async close() {
-        await sender.close();
-        await app.close();
-      },
+      close: () => app.close(),
     };
   },
 };

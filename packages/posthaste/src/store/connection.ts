@@ -47,7 +47,8 @@ const SESSION = sql`
   set default_transaction_read_only = off; set statement_timeout = '30s'; set lock_timeout = 0;
   set idle_in_transaction_session_timeout = '60s'; set jit = off; set timezone = 'UTC'; set datestyle = 'ISO';
   set extra_float_digits = 1;
-  select set_config(name, '0', false) from pg_settings where name in ('idle_session_timeout', 'transaction_timeout');
+  set idle_session_timeout = 0;
+  select set_config('transaction_timeout', '0', false) where current_setting('transaction_timeout', true) <> '0';
   select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`;
 
 const PING = statement(sql`select`);
