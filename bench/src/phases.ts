@@ -10,6 +10,8 @@ export type Figures = Readonly<Record<string, number>>;
 export interface PhaseOptions {
   readonly callers?: number;
   readonly count?: number;
+  /** Tasks of a drain that are worked off before it is measured. */
+  readonly warmUp?: number;
   readonly concurrency?: number;
   /** Worker processes, where they are others than the one that sends. */
   readonly processes?: number;
@@ -66,30 +68,60 @@ async function bulk(
   return perTask("sends", count, await stop());
 }
 
+/**
+ * The first tasks are not counted: a worker runs for days, and how long Node's compiler takes to warm up is not what is
+ * compared. `warmUp: 0` counts them, and the worker's start with them.
+ */
 async function drain(
   contender: Contender,
   meter: Meter,
-  { count = 20_000, concurrency = 100, taskMs = 0, fillerBytes = 0 }: PhaseOptions,
+  { count = 20_000, warmUp = 5_000, concurrency = 100, taskMs = 0, fillerBytes = 0 }: PhaseOptions,
 ) {
   const payload = fill(fillerBytes);
-  await contender.sendBulk(Array.from({ length: count }, (_, n) => payload(n)));
-  let done = 0;
-  let allDone = (): void => undefined;
-  const finished = new Promise<void>((resolve) => (allDone = resolve));
-  const stop = await meter.start();
+  await contender.sendBulk(Array.from({ length: warmUp + count }, (_, n) => payload(n)));
+  const done = new Tally();
+  const stopCold = warmUp === 0 ? await meter.start() : undefined;
   const working = await contender.work({
     concurrency,
     handler: async () => {
       if (taskMs > 0) await sleep(taskMs);
-      if (++done === count) allDone();
+      done.add();
       return null;
     },
   });
-  await Promise.race([finished, sleep(CAP_MS, undefined, { ref: false })]);
-  const reached = done;
+  await done.reach(warmUp);
+  const stop = stopCold ?? (await meter.start());
+  const before = stopCold === undefined ? done.count : 0;
+  await done.reach(warmUp + count);
+  const counted = done.count - before;
   const cost = await stop();
   await working.stop();
-  return perTask("tasks", reached, cost);
+  return perTask("tasks", counted, cost);
+}
+
+/** Counts, and wakes who waits for a number. */
+class Tally {
+  #count = 0;
+  #wanted = Infinity;
+  #reached: () => void = () => undefined;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(): void {
+    if (++this.#count === this.#wanted) this.#reached();
+  }
+
+  /** Or until the time is up. */
+  async reach(count: number): Promise<void> {
+    if (this.#count >= count) return;
+    const reached = new Promise<void>((resolve) => {
+      this.#wanted = count;
+      this.#reached = resolve;
+    });
+    await Promise.race([reached, sleep(CAP_MS, undefined, { ref: false })]);
+  }
 }
 
 /** As `drain`, by processes of their own: each is connected before the stretch, and asks for work when it begins. */
