@@ -54,9 +54,11 @@ export function awaitResults(schema: SqlText) {
         select task_id from ${schema}.submissions where task_id = wanted.id limit 1
       ) as submission on true`);
 
-  // Most tasks have nobody waiting, and this is asked after every commit of a worker: so the ids are not even read then.
+  // Most tasks have nobody waiting, and this is asked after every commit of a worker. By id: whether there are any waiters
+  // at all would be cheaper to ask, but that walks over the entries of all that have left since the last vacuum.
   const NOTIFY = statement(sql`
-    select ${schema}.notify_waiters($1::text::uuid[]) where exists (select from ${schema}.waiters)`);
+    select ${schema}.notify_waiters($1::uuid[])
+     where exists (select from ${schema}.waiters where task_id = any ($1::uuid[]))`);
 
   return {
     async register(db: Db, ids: readonly string[], channel: string): Promise<void> {
