@@ -139,7 +139,7 @@ test("the table of ends allows exactly the statuses that are ends in the lifecyc
 
   const [row] = await db.sql<{ definition: string }>(
     `select pg_get_constraintdef(oid) as definition from pg_constraint
-      where conname = 'finished_tasks_status' and connamespace = 'checked'::regnamespace`,
+      where conname = 'finished_tasks_outcome' and connamespace = 'checked'::regnamespace`,
   );
 
   const allowed = [...(row?.definition ?? "").matchAll(/'(\w+)'/g)].map(([, word]) => word ?? "");

@@ -55,7 +55,7 @@ type TaskRow = [
   priority: number,
   enqueuedAt: number,
   runNo: number,
-  retryCount: number,
+  retryCount: number | null,
   input: string,
   options: string | null,
 ];
@@ -137,7 +137,7 @@ function claimStatement(schema: SqlText, born: "RUNNING" | "CLAIMED", completes:
       returning task_id, claim_id, queue, priority, enqueued_at, run_no, retry_count
     )
     select claimed.task_id, claimed.claim_id, submission.name, claimed.queue, claimed.priority,
-           date_part('epoch', claimed.enqueued_at) * 1000, claimed.run_no, coalesce(claimed.retry_count, 0),
+           date_part('epoch', claimed.enqueued_at) * 1000, claimed.run_no, claimed.retry_count,
            submission.input, submission.options
       from claimed
      cross join lateral (
@@ -213,7 +213,18 @@ function readRows(rows: readonly Row[]): { settle: SettleReply; claim: ClaimRepl
 
 function claimedTask(row: TaskRow): ClaimedTask {
   const [id, claimId, name, queue, priority, enqueuedAt, runNo, retryCount, input, options] = row;
-  return { id, claimId, name, queue, priority, enqueuedAt, runNo, retryCount, input, options };
+  return {
+    id,
+    claimId,
+    name,
+    queue,
+    priority,
+    enqueuedAt,
+    runNo,
+    retryCount: retryCount ?? 0,
+    input,
+    options,
+  };
 }
 
 export const EXPIRED_ERROR = sql`

@@ -21,7 +21,8 @@ export function completionSteps(schema: SqlText, first: number): SqlText {
       delete from ${schema}.active_tasks
        where task_id = any (${ids}::uuid[])
          and claim_id = (${claims}::uuid[])[width_bucket(task_id, ${ids}::uuid[])]
-      returning *
+      returning task_id, claim_id, worker_id, enqueued_at, claimed_at, started_at, cancel_requested_at, run_no,
+                retry_count, crash_count
     ), finished as (
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
