@@ -12,7 +12,7 @@ export const speed: Shows = {
   },
   2: {
     title:
-      "against our own fresh drain: a past, a future, an old snapshot, two processes (4 minutes)",
+      "against our own fresh drain: a past, a future, an old snapshot, two processes (5 minutes)",
     run: async () => {
       await run("npm", "run", "-s", "bench", "--", "--check", "--own");
     },
