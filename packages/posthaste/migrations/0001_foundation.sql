@@ -151,6 +151,21 @@ create unlogged table @schema.waiters (
   primary key (task_id, channel)
 );
 
+-- What operators have said about a queue. A queue without a row runs.
+create table @schema.queues (
+  queue     text collate "C" primary key,
+  -- Null: it runs. Otherwise nothing of it is claimed or started.
+  paused_at timestamptz
+);
+
+-- How far a task says it is; the last word of its latest attempt, kept when the task has ended.
+create table @schema.progress (
+  task_id    uuid primary key,
+  run_no     integer not null,
+  updated_at timestamptz not null,
+  value      jsonb not null
+) with (fillfactor = 50);
+
 create table @schema.workers (
   worker_id         uuid primary key,
   name              text not null,

@@ -7,6 +7,11 @@ create function @schema.queue_channel(queue text) returns text
 language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
 return 'ph_' || substr(encode(sha256(convert_to('@schema_name' || '/queue/' || queue, 'UTF8')), 'hex'), 1, 32);
 
+-- The channel that one worker listens on, for what concerns a task that it runs.
+create function @schema.worker_channel(worker uuid) returns text
+language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
+return 'ph_' || substr(encode(sha256(convert_to('@schema_name' || '/worker/' || worker, 'UTF8')), 'hex'), 1, 32);
+
 -- Time-ordered ids (RFC 9562, version 7), as the TypeScript client makes them.
 create function @schema.uuid_v7() returns uuid
 language sql volatile parallel safe set search_path = pg_catalog, pg_temp
@@ -109,7 +114,7 @@ begin atomic
   select ctid from @schema.ready_tasks where task_id = ready_row.id and run_no is not null;
 end;
 
--- 'cancelled': it was not running and never will. 'requested': it is running; when its body
+-- 'cancelled': it was not running and never will. 'requested': it is running; its worker is told, and when its body
 -- has ended it ends CANCELLED. 'finished': too late. Null: there is no such task.
 -- Separate statements, repeated: a task that moves between two tables is missed by a statement that looks at both with
 -- one snapshot.
@@ -118,6 +123,8 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqsc
 #variable_conflict use_column
 declare
   cancelled constant jsonb := '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}';
+  runner uuid;
+  its_claim uuid;
 begin
   for round in 1..1000 loop
     with gone as (
@@ -151,8 +158,12 @@ begin
 
     update @schema.active_tasks
        set cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp())
-     where task_id = cancel.id and started_at is not null;
-    if found then return 'requested'; end if;
+     where task_id = cancel.id and started_at is not null
+    returning worker_id, claim_id into runner, its_claim;
+    if found then
+      perform pg_notify(@schema.worker_channel(runner), 'cancel ' || cancel.id || ' ' || its_claim);
+      return 'requested';
+    end if;
 
     perform from @schema.finished_tasks where task_id = cancel.id;
     if found then return 'finished'; end if;
@@ -252,5 +263,32 @@ begin
   end loop;
   raise exception 'posthaste: task % kept moving', fail.id
     using hint = 'Call fail() in a READ COMMITTED transaction.', errcode = 'serialization_failure';
+end
+$$;
+
+-- Nothing of a paused queue is claimed or started; what runs goes on. Workers are told at once, and see it for
+-- themselves at their next claim. True if that changed anything.
+create function @schema.pause_queue(name text) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+begin
+  if name is null or name !~ '^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,99}$' then
+    raise exception 'posthaste: % is not a queue name', coalesce(quote_literal(name), 'null')
+      using errcode = 'check_violation', hint = 'Letters, digits and _ . : - only, 100 characters at most.';
+  end if;
+  insert into @schema.queues as known (queue, paused_at) values (name, clock_timestamp())
+  on conflict (queue) do update set paused_at = excluded.paused_at where known.paused_at is null;
+  if not found then return false; end if;
+  perform pg_notify(@schema.queue_channel(name), 'paused');
+  return true;
+end
+$$;
+
+create function @schema.resume_queue(name text) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+begin
+  update @schema.queues set paused_at = null where queue = name and paused_at is not null;
+  if not found then return false; end if;
+  perform pg_notify(@schema.queue_channel(name), 'resumed');
+  return true;
 end
 $$;

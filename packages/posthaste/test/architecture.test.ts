@@ -19,6 +19,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   client: ["domain", "define", "store", "engine", "runtime"],
   worker: ["domain", "define", "store", "engine", "runtime"],
   reaper: ["domain", "engine", "runtime"],
+  admin: ["domain", "define", "engine"],
   app: [
     "domain",
     "define",
@@ -27,11 +28,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "client",
     "worker",
     "reaper",
+    "admin",
     "embedded",
     "version.ts",
   ],
   cli: ["domain", "engine", "app", "version.ts"],
-  "index.ts": ["domain", "define", "store", "engine", "client", "worker", "app"],
+  "index.ts": ["domain", "define", "admin", "worker", "app"],
   "version.ts": [],
 };
 

@@ -1,13 +1,16 @@
 /** The app object: what `posthaste()` returns, and the place where everything is put together. */
 import { availableParallelism } from "node:os";
+import { makeAdmin, type Admin } from "../admin/admin.ts";
 import { ResultWaits } from "../client/result-waits.ts";
-import { Sender, type SendOptions } from "../client/sender.ts";
-import { taskHandle, type TaskHandle } from "../client/task-handle.ts";
+import { Sender } from "../client/sender.ts";
+import { taskHandle } from "../client/task-handle.ts";
+import type { SendOptions } from "../define/send-options.ts";
 import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
+import type { TaskHandle } from "../define/task-handle.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { readWorkerOptions, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
-import { isUuid } from "../engine/uuid-v7.ts";
+import { requireUuid } from "../engine/uuid-v7.ts";
 import { startReaper } from "../reaper/reaper.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
 import { Listener } from "../runtime/listener.ts";
@@ -42,6 +45,8 @@ export interface Posthaste extends AsyncDisposable {
   worker(options?: WorkerOptions): Worker;
   /** Runs a worker until SIGTERM or SIGINT, and returns when it has stopped. A second signal hurries. */
   runWorker(options?: WorkerOptions): Promise<void>;
+  /** What operators ask and do. */
+  readonly admin: Admin;
   /** What is wrong with the app, as far as can be seen without running it; `live` asks the database too. */
   check(options?: { readonly live?: boolean }): Promise<readonly Problem[]>;
   /** Applies missing migrations, or with `autoMigrate: false` only verifies that there are none. */
@@ -76,6 +81,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     task: (_task, id) => taskHandle(database, waits, requireUuid(id)),
     worker: (options) => makeWorker(parts, options),
     runWorker: (options) => runUntilSignal(makeWorker(parts, options)),
+    admin: makeAdmin(database, [...(parts.config.queues?.keys() ?? [])]),
     check: ({ live = false } = {}) => checkApp({ tasks, contracts, database, live }),
     ensureSchema: () => database.ensureSchema(),
     migrate: () => database.migrate(),
@@ -117,11 +123,24 @@ function assemble(given: AppConfig) {
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
   const sender = new Sender(database, config, log);
   const workers = new Set<Worker>();
-  return { config, tasks, contracts, log, location, database, listener, waits, sender, workers };
+  const context = given.context ?? (() => undefined);
+  return {
+    config,
+    tasks,
+    contracts,
+    context,
+    log,
+    location,
+    database,
+    listener,
+    waits,
+    sender,
+    workers,
+  };
 }
 
 function makeWorker(
-  { config, tasks, log, database, listener, workers }: Parts,
+  { config, tasks, log, database, listener, workers, waits, sender, context }: Parts,
   options?: WorkerOptions,
 ): Worker {
   const { plan, problems } = readWorkerOptions(options, config, availableParallelism());
@@ -136,6 +155,9 @@ function makeWorker(
     listener,
     version,
     log,
+    makeContext: context,
+    sendChild: async (parent, task, input, given) =>
+      taskHandle(database, waits, await sender.sendAsChild(parent, task, input, given)),
     startMaintenance: () =>
       startReaper({ database, everyMs: config.recovery.checkIntervalMs, log }),
     onStopped: () => workers.delete(worker),
@@ -172,12 +194,4 @@ async function closeAll({
   await Promise.all([waits.close(), listener.close()]);
   await database.close();
   await location.release();
-}
-
-function requireUuid(given: string): string {
-  const id = String(given).toLowerCase(); // as `send` takes it
-  if (isUuid(id)) return id;
-  throw PosthasteError.of("VALIDATION_FAILED", "there is no such task", [
-    { path: "id", message: `expected a UUID, found ${JSON.stringify(String(given).slice(0, 80))}` },
-  ]);
 }

@@ -1,9 +1,9 @@
 /** The items of `sendMany`: plain inputs, or inputs with options of their own. */
+import type { TaskOptions } from "../define/send-options.ts";
 import type { AnyContract } from "../define/task.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { article } from "../domain/names.ts";
 import { isRecord } from "../domain/option-reader.ts";
-import type { TaskOptions } from "../engine/compose-task.ts";
 
 /** An input, or `{ input, …options }`. An input that has a field `input` of its own must be given in the second form. */
 export type SendManyItem<Input> = Input | ({ readonly input: Input } & TaskOptions);

@@ -3,6 +3,7 @@
  * and a poll for every notification that got lost. Register first, then read: see store/queries/await-results.ts.
  */
 import { randomUUID } from "node:crypto";
+import type { WaitOptions } from "../define/task-handle.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
@@ -13,13 +14,6 @@ import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
 import { resultChannel } from "../store/channels.ts";
 import type { StoredResult } from "../store/queries/await-results.ts";
-
-export interface WaitOptions {
-  /** Stop waiting after this long: WAIT_TIMEOUT, which says nothing about the task. Default: wait as long as it takes. */
-  readonly timeoutMs?: number;
-  /** Stop waiting when it aborts; rejects with its reason. */
-  readonly signal?: AbortSignal;
-}
 
 export interface ResultWaitsOptions {
   readonly database: Database;

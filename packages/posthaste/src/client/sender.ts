@@ -1,6 +1,7 @@
 /** Sending from a client's side: checks everything first, then joins the flush that fits. */
 import { isContract, type AnyContract } from "../define/task.ts";
 import { validate, type MaybePromise, type Validated } from "../define/schema.ts";
+import type { CallersTransaction, SendOptions, TaskOptions } from "../define/send-options.ts";
 import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
@@ -9,10 +10,10 @@ import {
   composeTask,
   inputProblems,
   type OutgoingTask,
-  type TaskOptions,
 } from "../engine/compose-task.ts";
 import type { Database } from "../engine/database.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
+import { sendChildInTransaction, sendChildren, type ChildTask } from "../engine/send-children.ts";
 import { sendStream } from "../engine/send-stream.ts";
 import {
   CHUNK_TASKS,
@@ -25,12 +26,8 @@ import { WorkerWaker } from "../engine/wake-workers.ts";
 import { NaturalBatcher } from "../runtime/natural-batcher.ts";
 import { OneAtATime } from "../runtime/one-at-a-time.ts";
 import { nextTurn } from "../runtime/pause.ts";
-import { joinTransaction, type CallersTransaction } from "../store/transaction.ts";
-
-export interface SendOptions extends TaskOptions {
-  /** Joins the caller's transaction: a `pg` client inside one, or anything with its `query(text, values)`. */
-  readonly tx?: CallersTransaction;
-}
+import type { Claim } from "../store/queries/complete-with-effects.ts";
+import { joinTransaction } from "../store/transaction.ts";
 
 export interface ManyItem {
   readonly input: unknown;
@@ -46,6 +43,7 @@ export class Sender {
   readonly #waker: WorkerWaker;
   readonly #plain: NaturalBatcher<OutgoingTask, string>;
   readonly #guarded: NaturalBatcher<OutgoingTask, string>;
+  readonly #children: NaturalBatcher<ChildTask, string>;
   readonly #bulk = new OneAtATime();
   readonly #warned = new Set<string>();
 
@@ -62,6 +60,10 @@ export class Sender {
       (tasks) => sendOnce(database, this.#waker, tasks),
       MOST_TOGETHER,
     );
+    this.#children = new NaturalBatcher(
+      (children) => sendChildren(database, this.#waker, children),
+      MOST_TOGETHER,
+    );
   }
 
   /** Returns the id of the task: its own, or of the one that has its key. */
@@ -73,6 +75,19 @@ export class Sender {
       return id ?? outgoing.id;
     }
     return (outgoing.mayExist ? this.#guarded : this.#plain).add(outgoing);
+  }
+
+  /** In the name of a running task: nothing is sent if its claim was lost. */
+  async sendAsChild(
+    parent: Claim,
+    task: AnyContract,
+    input: unknown,
+    options: SendOptions | undefined,
+  ): Promise<string> {
+    requireContract(task);
+    const child = { parent, task: await this.#compose(task, input, options) };
+    if (options?.tx === undefined) return this.#children.add(child);
+    return sendChildInTransaction(this.#database, joinTransaction(options.tx), child);
   }
 
   /** All or none, and every problem is reported. */
@@ -147,6 +162,7 @@ export class Sender {
     await Promise.all([
       this.#plain.idle(),
       this.#guarded.idle(),
+      this.#children.idle(),
       this.#bulk.run(async () => undefined),
     ]);
     await this.#waker.flush();

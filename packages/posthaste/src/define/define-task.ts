@@ -79,6 +79,7 @@ interface CheckedOptions {
   readonly queue?: string;
   readonly priority?: number;
   readonly retry?: RetryPolicy;
+  readonly timeoutMs?: number;
   readonly errors?: readonly string[];
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
   readonly input?: StandardSchema;
@@ -95,6 +96,7 @@ function taskOf(options: CheckedOptions): AnyContract {
     queue: options.queue,
     priority: options.priority,
     retry: retry && Object.freeze(structuredClone(retry)),
+    timeoutMs: options.timeoutMs,
     errors: Object.freeze([...(options.errors ?? [])]),
     flags: flags && Object.freeze(isList(flags) ? namesOn(flags) : { ...flags }),
     input: options.input,

@@ -1,5 +1,30 @@
 /** What a handler is told about its attempt, besides the input. To be passed on as it is: a spread copy has no signal. */
+import type { Json } from "../domain/json.ts";
 import type { Logger } from "../domain/logger.ts";
+import type { CallersTransaction, SendOptions } from "./send-options.ts";
+import type { AnyContract, SendArguments } from "./task.ts";
+import type { TaskHandle } from "./task-handle.ts";
+
+/**
+ * Where an application says what it puts into `ctx.context`, once, for all of its tasks:
+ *
+ *     declare module "posthaste" {
+ *       interface Register { context: { db: Pool } }
+ *     }
+ */
+// eslint-disable-next-line typescript/no-empty-object-type -- to be merged with the application's declaration
+export interface Register {}
+
+/** What `posthaste({ context })` makes; unknown until it is registered. */
+export type WorkerContext = Register extends { readonly context: infer Context } ? Context : unknown;
+
+/** A transaction that ends with the task: what is written in it is written exactly once. It is a client of `pg`. */
+export interface TaskTransaction extends CallersTransaction {
+  query<Row extends object = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly rows: Row[]; readonly rowCount: number | null }>;
+}
 
 export interface TaskContext {
   readonly taskId: string;
@@ -10,8 +35,36 @@ export interface TaskContext {
   readonly workerId: string;
   /** Names this claim of the task; a worker that lost it holds an older one. */
   readonly claimId: string;
-  /** Aborts when this attempt has lost its claim, and when the worker's grace period for stopping is over. */
+  /**
+   * Aborts when the task is cancelled, when `timeoutMs` has passed, when this attempt has lost its claim, and when the
+   * worker's grace period for stopping is over. Its reason is a `TaskAborted`.
+   */
   readonly signal: AbortSignal;
   /** Every line carries the task and the attempt. */
   readonly log: Logger;
+  /** What `posthaste({ context })` made for this worker. */
+  readonly context: WorkerContext;
+  /**
+   * Says how far the task is, for `handle.progress()`. Never waits: what is said faster than four times a second is
+   * gathered, and the last word is always written. Throws if the value cannot be stored as JSON.
+   */
+  progress(value: Json): void;
+  /**
+   * Runs the writes of `run` and the completion of this task in one commit: both happen, or neither. If the claim was lost
+   * or the task cancelled, everything is rolled back and `TaskAborted` is thrown. What `run` returns is the task's value;
+   * a `fail(…)` rolls back and is returned. To be the last thing a handler does:
+   *
+   *     return ctx.transaction(async (tx) => {
+   *       await tx.query("update accounts set balance = balance - $1 where id = $2", [amount, id]);
+   *       return { charged: amount };
+   *     });
+   */
+  transaction<Value>(run: (tx: TaskTransaction) => Promise<Value>): Promise<Value>;
+  /**
+   * Completes this task inside a transaction of your own, as its last statement: when that commits, the task is done.
+   * Throws `TaskAborted` if the claim was lost or the task cancelled: roll back then.
+   */
+  complete<Value>(value: Value, options: { readonly tx: CallersTransaction }): Promise<Value>;
+  /** Sends another task, unless this attempt has lost its claim: then nothing is sent and `TaskAborted` is thrown. */
+  send<T extends AnyContract>(task: T, ...args: SendArguments<T, SendOptions>): Promise<TaskHandle<T>>;
 }

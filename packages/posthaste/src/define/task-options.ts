@@ -50,6 +50,8 @@ export interface TaskOptions<
   readonly priority?: number;
   /** `fixed(…)` or `exponential(…)`. Default: no retries. */
   readonly retry?: RetryPolicyFor<RetryCode> & KnownCodes<RetryCode, Code>;
+  /** The longest that one attempt may take; then it ends with TASK_TIMEOUT, and `ctx.signal` aborts. Default: as long as it takes. */
+  readonly timeoutMs?: number;
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
   /** Returns or resolves to the value, or to `fail(…)`. Left out, the definition is a contract. */
   readonly run?: Handler<Input, Output, NoInfer<Code>, Annotated, Returned>;

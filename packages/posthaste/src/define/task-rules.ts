@@ -10,7 +10,20 @@ import { isContract } from "./task.ts";
 /** Options as they arrive from JavaScript, where nothing was checked. */
 export type RawOptions = Readonly<Record<string, unknown>>;
 
-const OPTIONS = ["name", "run", "input", "output", "errors", "queue", "priority", "retry", "flags"];
+const OPTIONS = [
+  "name",
+  "run",
+  "input",
+  "output",
+  "errors",
+  "queue",
+  "priority",
+  "retry",
+  "timeoutMs",
+  "flags",
+];
+/** The longest timer there is. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 export function taskProblems(options: RawOptions): readonly Problem[] {
   return [
@@ -21,7 +34,10 @@ export function taskProblems(options: RawOptions): readonly Problem[] {
     ...schemaProblems(options, "output"),
     ...errorsProblems(options["errors"]),
     ...optional(options["queue"], (queue) => problem("queue", queueNameProblem(queue))),
-    ...optional(options["priority"], (priority) => problem("priority", priorityProblem(priority))),
+    ...optional(options["priority"], (given) => problem("priority", wholeProblem(given, 100))),
+    ...optional(options["timeoutMs"], (given) =>
+      problem("timeoutMs", wholeProblem(given, LONGEST_TIMEOUT_MS)),
+    ),
     ...optional(options["flags"], flagsProblems),
     ...optional(options["retry"], (retry) => policyProblems(retry, options["errors"])),
   ];
@@ -91,11 +107,11 @@ function ownCodeProblem(code: unknown, repeated: boolean): string | undefined {
   return repeated ? `"${name}" is listed twice` : undefined;
 }
 
-function priorityProblem(priority: unknown): string | undefined {
-  const fits = Number.isInteger(priority) && Number(priority) >= 1 && Number(priority) <= 100;
+function wholeProblem(given: unknown, most: number): string | undefined {
+  const fits = Number.isInteger(given) && Number(given) >= 1 && Number(given) <= most;
   if (fits) return undefined;
-  const found = typeof priority === "number" ? String(priority) : article(priority);
-  return `expected a whole number from 1 to 100, found ${found}`;
+  const found = typeof given === "number" ? String(given) : article(given);
+  return `expected a whole number from 1 to ${most}, found ${found}`;
 }
 
 function flagsProblems(flags: unknown): readonly Problem[] {

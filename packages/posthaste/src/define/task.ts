@@ -31,6 +31,8 @@ export interface AnyContract {
   /** 1–100, lower runs first. */
   readonly priority: number | undefined;
   readonly retry: RetryPolicy | undefined;
+  /** The longest that one attempt may take. */
+  readonly timeoutMs: number | undefined;
   /** The task's own codes. */
   readonly errors: readonly string[];
   readonly flags: Readonly<Record<string, boolean>> | undefined;

@@ -1,4 +1,5 @@
 /** From a definition, an input and options to the row that is sent, or to everything that is wrong with them. */
+import type { TaskOptions } from "../define/send-options.ts";
 import type { AnyContract } from "../define/task.ts";
 import { DEFAULT_QUEUE, LOWEST_PRIORITY, type Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
@@ -6,24 +7,6 @@ import { encodeJson } from "../domain/json.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { OptionReader, isRecord } from "../domain/option-reader.ts";
 import { isUuid, uuidV7 } from "./uuid-v7.ts";
-
-/** How one send differs from its definition. */
-export interface TaskOptions {
-  /** Runs after so many milliseconds. */
-  readonly delayMs?: number;
-  /** Runs at this time; a time that has passed means now. */
-  readonly runAt?: Date;
-  /** If it has not started by then, it never will: it ends EXPIRED. */
-  readonly goodUntil?: Date;
-  /** 1–100, lower runs first. */
-  readonly priority?: number;
-  readonly queue?: string;
-  /** One task per name and key: a second send returns the first task. The same key with another input is refused. */
-  readonly key?: string;
-  readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
-  /** An id of your own: sending the same id and content again is the same task. */
-  readonly id?: string;
-}
 
 export interface OutgoingTask {
   readonly id: string;
@@ -222,16 +205,17 @@ function policyText(
   flags: Readonly<Record<string, boolean>> | undefined,
 ): string {
   if (flags !== undefined)
-    return retryText(task) + `,"flags":${JSON.stringify({ ...task.flags, ...flags })}`;
+    return decidedText(task) + `,"flags":${JSON.stringify({ ...task.flags, ...flags })}`;
   let text = policyTexts.get(task);
   if (text === undefined) {
     text =
-      retryText(task) + (task.flags === undefined ? "" : `,"flags":${JSON.stringify(task.flags)}`);
+      decidedText(task) + (task.flags === undefined ? "" : `,"flags":${JSON.stringify(task.flags)}`);
     policyTexts.set(task, text);
   }
   return text;
 }
 
-function retryText(task: AnyContract): string {
-  return task.retry === undefined ? "" : `,"options":${JSON.stringify({ retry: task.retry })}`;
+function decidedText({ retry, timeoutMs }: AnyContract): string {
+  if (retry === undefined && timeoutMs === undefined) return "";
+  return `,"options":${JSON.stringify({ retry, timeoutMs })}`;
 }

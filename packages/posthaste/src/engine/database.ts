@@ -10,6 +10,7 @@ import { Connection, type Profile } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import { isSchemaCurrent, migrate, verifySchema } from "../store/migrate.ts";
 import { createStore, type Store } from "../store/store.ts";
+import { TaskPool } from "../store/task-pool.ts";
 
 export interface DatabaseOptions {
   /** Finds the database, starting it if need be. Called once. */
@@ -25,7 +26,11 @@ export class Database {
   /** Sends that may have to wait for somebody's uncommitted key. */
   readonly keyedSends: Link;
   readonly bulkSends: Link;
+  /** Sends of running tasks, which wait for a claim that is being ended. */
+  readonly childSends: Link;
   readonly reads: Link;
+  /** Connections for user code. */
+  readonly taskPool: TaskPool;
   readonly #options: DatabaseOptions;
   readonly #migrations = new OneAtATime();
   #location: Promise<DatabaseConfig> | undefined;
@@ -38,7 +43,12 @@ export class Database {
     this.sends = new Link(() => this.open("sends", "sends"));
     this.keyedSends = new Link(() => this.open("sends", "keyed sends"));
     this.bulkSends = new Link(() => this.open("sends", "bulk sends"));
+    this.childSends = new Link(() => this.open("sends", "sends of tasks"));
     this.reads = new Link(() => this.open("reads", "reads"));
+    this.taskPool = new TaskPool(async () => {
+      const { url, poolSize } = await this.locate();
+      return { url, size: poolSize };
+    });
   }
 
   /** Where the database is. A failed search is not remembered. */
@@ -97,9 +107,8 @@ export class Database {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#schemaReady = undefined; // who asks from now on is told that the app is closed
-    await Promise.all(
-      [this.sends, this.keyedSends, this.bulkSends, this.reads].map((link) => link.close()),
-    );
+    const links = [this.sends, this.keyedSends, this.bulkSends, this.childSends, this.reads];
+    await Promise.all([...links.map((link) => link.close()), this.taskPool.close()]);
   }
 
   async #applyMissing(): Promise<string[]> {

@@ -14,7 +14,7 @@ import { isRepeatable, repeatSafely } from "./repeat-safely.ts";
 import { wakeQueues, type Landed, type WorkerWaker } from "./wake-workers.ts";
 
 /** The id under which the task stands: its own, or that of the task that had its key. */
-type SentId = string;
+export type SentId = string;
 
 /** One flush of concurrent sends: one statement, one commit. A row that PostgreSQL refuses fails alone. */
 export function sendTogether(
@@ -55,9 +55,9 @@ export function sendOnce(
 }
 
 /** Sends all, or, where PostgreSQL refuses them, halves of them until those that it refuses stand alone. */
-async function refusingAlone(
-  tasks: readonly OutgoingTask[],
-  send: (some: readonly OutgoingTask[]) => Promise<Outcome<SentId>[]>,
+export async function refusingAlone<Item>(
+  tasks: readonly Item[],
+  send: (some: readonly Item[]) => Promise<Outcome<SentId>[]>,
 ): Promise<Outcome<SentId>[]> {
   try {
     return await send(tasks);
@@ -162,7 +162,7 @@ async function insertMissing(
 }
 
 /** The outcome of each row, by its text: what is sent twice in one go, id and all, is one task. */
-async function insertOrMatch(
+export async function insertOrMatch(
   database: Database,
   db: Db,
   tasks: readonly OutgoingTask[],
@@ -201,7 +201,7 @@ function firstOfEachId(tasks: readonly OutgoingTask[]): ReadonlyMap<string, Outg
   return first;
 }
 
-function outcomesOf(
+export function outcomesOf(
   tasks: readonly OutgoingTask[],
   outcomes: ReadonlyMap<string, Outcome<SentId>>,
 ): Outcome<SentId>[] {
@@ -234,7 +234,7 @@ export function refused(error: unknown): PosthasteError {
 }
 
 /** Two senders of the same keys or ids meet in the same order, and one waits for the other. */
-function inLockOrder(tasks: readonly OutgoingTask[]): readonly OutgoingTask[] {
+export function inLockOrder(tasks: readonly OutgoingTask[]): readonly OutgoingTask[] {
   if (!tasks.some(({ mayExist }) => mayExist)) return tasks;
   const place = ({ name, key, id }: OutgoingTask): string =>
     key === undefined ? `1${id}` : `0${name}\0${key}`;

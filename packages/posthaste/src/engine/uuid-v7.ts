@@ -1,5 +1,6 @@
 /** Time-ordered ids (RFC 9562, version 7), rising within a process also inside one millisecond. */
 import { randomFillSync } from "node:crypto";
+import { PosthasteError } from "../domain/errors.ts";
 
 const pool = Buffer.alloc(8 * 512);
 let used = pool.length;
@@ -32,4 +33,13 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export function isUuid(text: unknown): text is string {
   return typeof text === "string" && UUID.test(text);
+}
+
+/** The id of a task, as `send` takes it. */
+export function requireUuid(given: string): string {
+  const id = String(given).toLowerCase(); // as `send` takes it
+  if (isUuid(id)) return id;
+  throw PosthasteError.of("VALIDATION_FAILED", "there is no such task", [
+    { path: "id", message: `expected a UUID, found ${JSON.stringify(String(given).slice(0, 80))}` },
+  ]);
 }

@@ -1,27 +1,33 @@
 /**
- * One round trip of a worker: end what has ended, start what got a slot, claim what fits, in one transaction, pipelined.
+ * One round trip of a worker: end what has ended, start what got a slot, claim what fits, pipelined, in one transaction.
  * Then, behind the commit and with a snapshot of its own, tell those who wait.
+ *
+ * Where a cap has to be counted there are two transactions, still in one round trip: an end must not wait for the lock
+ * under which a cap is counted.
  */
 import type { Connection } from "../store/connection.ts";
 import type { ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
 import { isCompletion } from "../store/queries/complete-tasks.ts";
+import { isCapped, type ClaimRules } from "../store/queries/pick-ready.ts";
 import type { SettledTask, SettleReply } from "../store/queries/settle-tasks.ts";
 import type { StartReply } from "../store/queries/start-tasks.ts";
 import { BEGIN, COMMIT } from "../store/transaction.ts";
 import type { Store } from "../store/store.ts";
 
-export interface Claim {
+export interface ToStart {
   readonly id: string;
   readonly claimId: string;
+  readonly queue: string;
 }
 
 export interface CyclePlan {
   readonly settles: readonly SettledTask[];
-  readonly starts: readonly Claim[];
+  readonly starts: readonly ToStart[];
   /** Tasks to run now. */
   readonly claim: ClaimRequest | undefined;
   /** Tasks to hold until a slot is free. */
   readonly ahead: ClaimRequest | undefined;
+  readonly rules: ClaimRules | undefined;
 }
 
 export interface CycleReply {
@@ -51,7 +57,8 @@ function runUsual(
   { settles, starts, claim, ahead }: CyclePlan,
 ): Promise<CycleReply> | undefined {
   const isUsual = settles.length > 0 && starts.length === 0 && ahead === undefined;
-  if (!isUsual || claim === undefined || !settles.every(isCompletion)) return undefined;
+  if (!isUsual || claim === undefined || claim.rules !== undefined) return undefined;
+  if (!settles.every(isCompletion)) return undefined;
   return store
     .completeAndClaim(connection, settles, claim)
     .then((reply) => ({ ...reply, start: undefined, ahead: undefined }));
@@ -60,28 +67,46 @@ function runUsual(
 async function runSteps(
   store: Store,
   connection: Connection,
-  { settles, starts, claim, ahead }: CyclePlan,
+  plan: CyclePlan,
 ): Promise<CycleReply> {
+  const { settles, starts, claim, ahead, rules } = plan;
+  const capped = cappedQueues(plan);
   const steps = [settles.length > 0, starts.length > 0, claim !== undefined, ahead !== undefined];
   const isOne = steps.filter(Boolean).length === 1; // a lone statement is a transaction already
+  const begins = capped !== undefined || !isOne;
+  const settle = (): Promise<SettleReply> | undefined =>
+    settles.length > 0 ? store.settleTasks(connection, settles) : undefined;
 
   // Issued in one go, answered in order. All are awaited below, so none is left to reject on its own.
-  const begun = isOne ? undefined : connection.query(BEGIN);
-  const settle = settles.length > 0 ? store.settleTasks(connection, settles) : undefined;
-  const start = starts.length > 0 ? store.startTasks(connection, starts) : undefined;
+  const settledBefore = capped === undefined ? undefined : settle();
+  const begun = begins ? connection.query(BEGIN) : undefined;
+  const locked =
+    capped === undefined || rules === undefined
+      ? undefined
+      : store.lockCaps(connection, rules, capped);
+  const settled = capped === undefined ? settle() : undefined;
+  const caps = capped === undefined ? undefined : rules?.queueCaps;
+  const start = starts.length > 0 ? store.startTasks(connection, starts, caps) : undefined;
   const claimed = claim === undefined ? undefined : store.claimAndStart(connection, claim);
   const fetched = ahead === undefined ? undefined : store.claimAhead(connection, ahead);
-  const committed = isOne ? undefined : connection.query(COMMIT);
+  const committed = begins ? connection.query(COMMIT) : undefined;
 
-  const results = await Promise.allSettled([begun, settle, start, claimed, fetched, committed]);
-  const failed = results.find((result) => result.status === "rejected");
+  const all = [settledBefore, begun, locked, settled, start, claimed, fetched, committed];
+  const failed = (await Promise.allSettled(all)).find((result) => result.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return {
-    settle: await settle,
+    settle: await (settledBefore ?? settled),
     start: await start,
     claim: await claimed,
     ahead: await fetched,
   };
+}
+
+/** The queues whose caps must be counted for this round trip; undefined: none. */
+function cappedQueues({ starts, claim, ahead, rules }: CyclePlan): string[] | undefined {
+  const lanes = [...(claim?.lanes ?? []), ...(ahead?.lanes ?? [])];
+  const queues = [...new Set([...starts, ...lanes].map(({ queue }) => queue))];
+  return rules !== undefined && queues.length > 0 && isCapped(rules, queues) ? queues : undefined;
 }
 
 /** After the commit that ended them. A waiter that is not told polls, so a failure here is no failure of the task. */

@@ -6,6 +6,11 @@ export function queueChannel(schema: string, queue: string): string {
   return channel(`${schema}/queue/${queue}`);
 }
 
+/** The channel that one worker listens on; `worker_channel()` in the schema computes the same. */
+export function workerChannel(schema: string, workerId: string): string {
+  return channel(`${schema}/worker/${workerId}`);
+}
+
 /** The channel on which one client is told that results it waits for are there. */
 export function resultChannel(schema: string, clientId: string): string {
   return channel(`${schema}/results/${clientId}`);

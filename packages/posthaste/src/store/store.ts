@@ -2,14 +2,20 @@
 import { awaitResults } from "./queries/await-results.ts";
 import { cancelTask } from "./queries/cancel-task.ts";
 import { claimTasks, completeAndClaim } from "./queries/claim-tasks.ts";
+import { completeWithEffects } from "./queries/complete-with-effects.ts";
 import { expireTasks } from "./queries/expire-tasks.ts";
 import { findOwnCommits } from "./queries/find-own-commits.ts";
 import { holdClaims } from "./queries/hold-claims.ts";
+import { holdParents } from "./queries/hold-parents.ts";
 import { insertTasks } from "./queries/insert-tasks.ts";
+import { lockCaps } from "./queries/lock-caps.ts";
 import { matchSubmissions } from "./queries/match-submissions.ts";
 import { notifyQueues } from "./queries/notify-queues.ts";
+import { pauseQueues } from "./queries/pause-queues.ts";
 import { readTask } from "./queries/read-task.ts";
 import { registerWorker } from "./queries/register-worker.ts";
+import { releaseExpired } from "./queries/release-expired.ts";
+import { reportProgress } from "./queries/report-progress.ts";
 import { settleTasks } from "./queries/settle-tasks.ts";
 import { startTasks } from "./queries/start-tasks.ts";
 import { surveyLanes } from "./queries/survey-lanes.ts";
@@ -26,12 +32,18 @@ export function createStore(schema: string) {
     claimAndStart: claimTasks(text, "RUNNING"),
     claimAhead: claimTasks(text, "CLAIMED"),
     completeAndClaim: completeAndClaim(text),
+    lockCaps: lockCaps(schema),
     startTasks: startTasks(text),
     settleTasks: settleTasks(text),
+    completeWithEffects: completeWithEffects(text),
+    holdParents: holdParents(text),
+    reportProgress: reportProgress(text),
     findOwnCommits: findOwnCommits(text),
     holdClaims: holdClaims(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
+    releaseExpired: releaseExpired(text),
+    pauseQueues: pauseQueues(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),
     cancelTask: cancelTask(text),

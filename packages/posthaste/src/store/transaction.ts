@@ -23,13 +23,13 @@ export async function inOneTransaction<Answer>(
   }
 }
 
-/** What a caller's transaction has to offer: a `pg` client, or anything shaped like it. */
-export interface CallersTransaction {
+/** The shape of define/send-options.ts's CallersTransaction. */
+export interface Queryable {
   query(text: string, values: unknown[]): Promise<{ readonly rows: unknown[] }>;
 }
 
 /** A caller's transaction as our port. Never a named statement: the session is not ours to leave things behind in. */
-export function joinTransaction(tx: CallersTransaction): Db {
+export function joinTransaction(tx: Queryable): Db {
   if (typeof tx !== "object" || tx === null || typeof tx.query !== "function") {
     throw PosthasteError.of("VALIDATION_FAILED", "nothing was sent", [
       {

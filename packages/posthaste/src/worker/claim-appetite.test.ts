@@ -13,7 +13,7 @@ function survey(appetite: ClaimAppetite, tookMs: number, firstDueMs: number, now
 function settled() {
   const appetite = new ClaimAppetite(5_000);
   survey(appetite, 1, Infinity, 0);
-  appetite.fed({ isFull: false, nextDueMs: null, wakesBefore: 0 }, 0);
+  appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore: 0 }, 0);
   survey(appetite, 1, Infinity, 0);
   return appetite;
 }
@@ -54,7 +54,7 @@ describe("a word that something landed", () => {
     const appetite = settled();
     const wakesBefore = appetite.wakes;
     appetite.wake(0, 100);
-    appetite.fed({ isFull: false, nextDueMs: null, wakesBefore }, 101);
+    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore }, 101);
     expect(appetite.isHungry(101)).toBe(true);
   });
 
@@ -62,8 +62,8 @@ describe("a word that something landed", () => {
     const appetite = settled();
     const wakesBefore = appetite.wakes;
     appetite.wake(300, 100);
-    appetite.fed({ isFull: false, nextDueMs: null, wakesBefore }, 101);
-    appetite.fed({ isFull: false, nextDueMs: 299, wakesBefore: appetite.wakes }, 102);
+    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore }, 101);
+    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: 299, wakesBefore: appetite.wakes }, 102);
     expect(appetite.isHungry(400)).toBe(false);
     expect(appetite.isHungry(401)).toBe(true);
   });
@@ -72,13 +72,13 @@ describe("a word that something landed", () => {
 describe("a claim that came back", () => {
   test("full: there may be more, now", () => {
     const appetite = settled();
-    appetite.fed({ isFull: true, nextDueMs: null, wakesBefore: appetite.wakes }, 0);
+    appetite.fed({ isFull: true, isHeldBack: false, nextDueMs: null, wakesBefore: appetite.wakes }, 0);
     expect(appetite.isHungry(0)).toBe(true);
   });
 
   test("short: the next due time is known, and one look around is owed", () => {
     const appetite = settled();
-    appetite.fed({ isFull: false, nextDueMs: 40, wakesBefore: appetite.wakes }, 2_000);
+    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: 40, wakesBefore: appetite.wakes }, 2_000);
     expect(appetite.isHungry(2_000)).toBe(false);
     expect(appetite.isHungry(2_040)).toBe(true);
     expect(appetite.isSurveyDue(2_000)).toBe(true);
@@ -88,7 +88,7 @@ describe("a claim that came back", () => {
 describe("looking around", () => {
   test("comes at most once a second", () => {
     const appetite = settled();
-    appetite.fed({ isFull: false, nextDueMs: null, wakesBefore: appetite.wakes }, 10);
+    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore: appetite.wakes }, 10);
     expect(appetite.isSurveyDue(999)).toBe(false);
     expect(appetite.restMs(10)).toBe(990);
     expect(appetite.isSurveyDue(1_000)).toBe(true);
@@ -97,7 +97,7 @@ describe("looking around", () => {
   test("takes at most a fiftieth of the time when it is slow", () => {
     const appetite = settled();
     survey(appetite, 100, Infinity, 0);
-    appetite.fed({ isFull: false, nextDueMs: null, wakesBefore: appetite.wakes }, 10);
+    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore: appetite.wakes }, 10);
     expect([appetite.isSurveyDue(4_999), appetite.isSurveyDue(5_000)]).toEqual([false, true]);
   });
 
@@ -141,4 +141,22 @@ describe("looking around", () => {
     expect(appetite.isHungry(400)).toBe(true);
     expect(appetite.restMs(400)).toBe(600);
   });
+});
+
+test("held back by a cap it asks again after a while, or as soon as room may have been made", () => {
+  const appetite = new ClaimAppetite(5_000);
+  const reply = { isFull: false, isHeldBack: true, nextDueMs: null, wakesBefore: 0 };
+  appetite.surveyed({ tookMs: 1, firstDueMs: 0, wakesBefore: 0 }, 0);
+  appetite.fed(reply, 1_000);
+  expect(appetite.isHeldBack).toBe(true);
+  expect(appetite.isHungry(1_000)).toBe(false);
+  expect(appetite.restMs(1_000)).toBeLessThanOrEqual(313);
+  expect(appetite.isHungry(1_313)).toBe(true);
+  appetite.fed(reply, 2_000);
+  appetite.madeRoom();
+  expect(appetite.isHungry(2_000)).toBe(true);
+  appetite.fed({ ...reply, isHeldBack: false }, 2_001);
+  expect(appetite.isHeldBack).toBe(false);
+  appetite.madeRoom();
+  expect(appetite.isHungry(2_001)).toBe(false);
 });

@@ -8,12 +8,15 @@ import type { WakeHint } from "../domain/wake-hint.ts";
 /** A survey may take 2 % of a worker's time, and comes at most once a second. */
 const SURVEY_SHARE = 50;
 const SURVEY_EVERY_MS = 1_000;
+/** How long after a cap was found reached it is asked again, if nothing of this worker's ends earlier. */
+const HELD_BACK_MS = 250;
 
 export class ClaimAppetite {
   readonly #pollEveryMs: number;
   #isHungry = true;
   #isFeast = false;
   #nextDueAt = Infinity;
+  #retryAt = Infinity;
   #pollAt = Infinity;
   #isSurveyOwed = true;
   #surveyAt = 0;
@@ -33,8 +36,17 @@ export class ClaimAppetite {
     return this.#isFeast;
   }
 
+  /** Something due waits for room under a cap. */
+  get isHeldBack(): boolean {
+    return this.#retryAt !== Infinity;
+  }
+
+  isRetryDue(now: number): boolean {
+    return now >= this.#retryAt;
+  }
+
   isHungry(now: number): boolean {
-    return this.#isHungry || now >= this.#nextDueAt;
+    return this.#isHungry || now >= this.#nextDueAt || this.isRetryDue(now);
   }
 
   isSurveyDue(now: number): boolean {
@@ -45,7 +57,7 @@ export class ClaimAppetite {
   restMs(now: number): number {
     const due = this.#nextDueAt > now ? this.#nextDueAt : Infinity;
     const survey = this.#isSurveyOwed ? this.#surveyAt : Infinity;
-    return Math.max(0, Math.min(due, this.#pollAt, survey) - now);
+    return Math.max(0, Math.min(due, this.#retryAt, this.#pollAt, survey) - now);
   }
 
   wake(due: WakeHint["due"], now: number): void {
@@ -61,17 +73,30 @@ export class ClaimAppetite {
     this.#surveyAt = 0;
   }
 
+  /** Something due was left because a cap is reached: room may be made by anybody, at any time. */
+  holdBack(now: number): void {
+    // Spread, so that workers that wait for the same room do not ask together.
+    this.#retryAt = now + HELD_BACK_MS * (0.75 + 0.5 * Math.random());
+  }
+
+  /** There may be room under a cap now. */
+  madeRoom(): void {
+    if (this.isHeldBack) this.#retryAt = 0;
+  }
+
   /** A claim came back. `isFull`: there may be more. `wakesBefore`: the count when it was sent. */
   fed(
-    reply: { isFull: boolean; nextDueMs: number | null; wakesBefore: number },
+    reply: { isFull: boolean; isHeldBack: boolean; nextDueMs: number | null; wakesBefore: number },
     now: number,
   ): void {
     const isNews = this.#wakes !== reply.wakesBefore;
+    this.#retryAt = Infinity;
+    if (reply.isHeldBack) this.holdBack(now);
     this.#isFeast = reply.isFull;
     this.#isHungry = reply.isFull || isNews;
     if (!isNews) this.#nextDueAt = reply.nextDueMs === null ? Infinity : now + reply.nextDueMs;
     // Nothing more in sight: what landed behind the marks may be there all the same.
-    if (!reply.isFull) this.#isSurveyOwed = true;
+    if (!reply.isFull && !reply.isHeldBack) this.#isSurveyOwed = true;
   }
 
   /** Something is due, and nobody knows where: every lane has been forgotten. */

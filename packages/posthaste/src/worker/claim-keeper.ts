@@ -10,12 +10,14 @@ export interface KeepClaims {
   readonly connection: Connection;
   readonly workerId: string;
   readonly leaseMs: number;
+  /** How long a body that must stop has to notice. */
+  readonly graceMs: number;
   readonly held: HeldTasks;
   readonly log: Logger;
 }
 
 /**
- * Renews every claim; aborts runs whose claim is gone; returns claims that are stored and unknown here. Those are ours:
+ * Renews every claim; stops runs whose claim is gone or whose task was cancelled; returns claims that are stored and unknown here. Those are ours:
  * their claim committed and the acknowledgement was lost. Called between round trips, never during one.
  */
 export async function keepClaims({
@@ -23,19 +25,22 @@ export async function keepClaims({
   connection,
   workerId,
   leaseMs,
+  graceMs,
   held,
   log,
 }: KeepClaims): Promise<{ started: ClaimedTask[]; claimed: ClaimedTask[] }> {
   const stored = await store.holdClaims.list(connection, workerId);
   await store.holdClaims.renew(connection, stored, leaseMs);
-  const storedKeys = new Set(stored.map(claimKey));
+  const storedByKey = new Map(stored.map((claim) => [claimKey(claim), claim]));
   for (const run of held.running) {
-    if (storedKeys.has(claimKey(run.claimed)) || run.isAborted) continue;
+    const claim = storedByKey.get(claimKey(run.claimed));
+    if (claim?.isCancelRequested === true) run.stop("CANCEL_REQUESTED", graceMs);
+    if (claim !== undefined || run.isAborted || run.isComplete) continue;
     log.warn(
       { taskId: run.claimed.id, claimId: run.claimed.claimId },
       "claim lost: the task belongs to somebody else by now",
     );
-    run.abort("CLAIM_LOST");
+    run.stop("CLAIM_LOST", graceMs);
   }
   const known = held.claimKeys();
   const strays = stored.filter((claim) => !known.has(claimKey(claim)));

@@ -25,6 +25,8 @@ const FORGET_AFTER_MS = 60_000;
 interface Lane {
   readonly queue: string;
   readonly priority: number;
+  /** By the rank of the queue, then by priority: lanes of one place are emptied together. */
+  readonly place: number;
   mark: number;
   seenAt: number;
 }
@@ -39,16 +41,22 @@ export class ClaimLanes {
     this.#queueRanks = queueRanks;
   }
 
-  /** By the rank of the queue, then by priority. `isFeast`: there is more work than slots. */
+  /** In the order of their places. `isFeast`: there is more work than slots. */
   list(isFeast: boolean, now: number): ClaimLane[] {
     const looksBack = !isFeast || now - this.#lookedBackAt >= LOOK_BACK_EVERY_MS;
     if (looksBack) this.#lookedBackAt = now;
     const margin = looksBack ? LATE_COMMITS_MS : ROUNDING_MS;
-    return this.#lanes.map(({ queue, priority, mark }) => ({
+    return this.#lanes.map(({ queue, priority, place, mark }) => ({
       queue,
       priority,
+      place,
       mark: mark - margin,
     }));
+  }
+
+  /** Whether lanes of several queues are to be emptied together, by time. */
+  get hasTies(): boolean {
+    return this.#lanes.some(({ place }, n) => place === this.#lanes[n + 1]?.place);
   }
 
   get isEmpty(): boolean {
@@ -88,10 +96,10 @@ export class ClaimLanes {
       known.seenAt = Math.max(known.seenAt, now);
       return known;
     }
-    const lane: Lane = { queue, priority, mark: -Infinity, seenAt: now };
+    const place = (this.#queueRanks.get(queue) ?? 0) * 1000 + priority;
+    const lane: Lane = { queue, priority, place, mark: -Infinity, seenAt: now };
     this.#lanes.push(lane);
-    const rank = (of: Lane): number => (this.#queueRanks.get(of.queue) ?? 0) * 1000 + of.priority;
-    this.#lanes.sort((a, b) => rank(a) - rank(b));
+    this.#lanes.sort((a, b) => a.place - b.place);
     return lane;
   }
 }

@@ -16,10 +16,15 @@ const context: TaskContext = {
   claimId: "c",
   signal: new AbortController().signal,
   log: silent,
+  context: undefined,
+  progress: () => undefined,
+  transaction: () => Promise.reject(new Error("not in this test")),
+  complete: () => Promise.reject(new Error("not in this test")),
+  send: () => Promise.reject(new Error("not in this test")),
 };
 
 const execute = (task: AnyTask | undefined, input: string) =>
-  executeTask({ task, name: "n", input, context });
+  executeTask({ task, name: "n", input, context, resultLimit: 1_000 });
 
 /** A handler that the compiler would not let through: what plain JavaScript may do. */
 function returning(run: (input: unknown) => unknown): AnyTask {

@@ -30,9 +30,12 @@ export interface ExecuteTask {
   /** JSON text, as it was stored. */
   readonly input: string;
   readonly context: TaskContext;
+  /** The most bytes of JSON that a value may take; null: as many as PostgreSQL stores. */
+  readonly resultLimit: number | null;
 }
 
-export function executeTask({ task, name, input, context }: ExecuteTask): MaybePromise<Execution> {
+export function executeTask(execute: ExecuteTask): MaybePromise<Execution> {
+  const { task, name, input } = execute;
   if (task === undefined) {
     return beforeBody("WORKER_RESOLUTION_ERROR", `this worker knows no task named "${name}"`);
   }
@@ -47,14 +50,14 @@ export function executeTask({ task, name, input, context }: ExecuteTask): MaybeP
   }
   const checked = validateStored(task.input, stored);
   return checked instanceof Promise
-    ? checked.then((late) => runChecked(task, late, context))
-    : runChecked(task, checked, context);
+    ? checked.then((late) => runChecked(task, late, execute))
+    : runChecked(task, checked, execute);
 }
 
 function runChecked(
   task: AnyTask,
   checked: Validated,
-  context: TaskContext,
+  { context, resultLimit }: ExecuteTask,
 ): MaybePromise<Execution> {
   if (!checked.ok) {
     return beforeBody(
@@ -64,8 +67,11 @@ function runChecked(
   }
   try {
     const returned: unknown = task.run(checked.value, context);
-    if (!isThenable(returned)) return judgeReturned(task, returned);
-    return Promise.resolve(returned).then((value) => judgeReturned(task, value), failed);
+    if (!isThenable(returned)) return judgeReturned(task, returned, resultLimit);
+    return Promise.resolve(returned).then(
+      (value) => judgeReturned(task, value, resultLimit),
+      failed,
+    );
   } catch (thrown) {
     return failed(thrown);
   }
@@ -76,32 +82,38 @@ function failed(thrown: unknown): Execution {
 }
 
 /** What was returned may throw when it is looked at. */
-function judgeReturned(task: AnyTask, returned: unknown): MaybePromise<Execution> {
+export function judgeReturned(
+  task: AnyTask,
+  returned: unknown,
+  resultLimit: number | null,
+): MaybePromise<Execution> {
   try {
     if (isFailure(returned)) {
       return { ran: true, ok: false, error: storableFailure(returned.error) };
     }
     const checked = validate(task.output, returned);
     return checked instanceof Promise
-      ? checked.then(judgeChecked).catch(failed)
-      : judgeChecked(checked);
+      ? checked.then((late) => judgeChecked(late, resultLimit)).catch(failed)
+      : judgeChecked(checked, resultLimit);
   } catch (thrown) {
     return failed(thrown);
   }
 }
 
-function judgeChecked(checked: Validated): Execution {
+function judgeChecked(checked: Validated, rejectBytes: number | null): Execution {
   if (!checked.ok) {
     return afterBody(
       "RETURN_TYPE_MISMATCH",
       sentence("the output schema refused the returned value", checked.problems),
     );
   }
-  const encoded = encodeJson(checked.value, { rejectBytes: null });
+  const encoded = encodeJson(checked.value, { rejectBytes });
   if (!encoded.ok) {
     return afterBody(
       "WORKER_SERIALIZATION_ERROR",
-      sentence("the returned value cannot be stored as JSON", encoded.problems),
+      encoded.tooLarge === undefined
+        ? sentence("the returned value cannot be stored as JSON", encoded.problems)
+        : `the returned value is ${encoded.tooLarge} bytes of JSON, payload.rejectBytes allows ${rejectBytes}; store it elsewhere and return a reference`,
     );
   }
   return { ran: true, ok: true, value: encoded.text, bytes: encoded.bytes };

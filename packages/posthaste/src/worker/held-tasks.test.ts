@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import { HeldTasks } from "./held-tasks.ts";
+import { servicesWithoutDatabase } from "../../test/support/run-services.ts";
 import { TaskRun } from "./task-run.ts";
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 function claimed(id: string): ClaimedTask {
   return {
@@ -74,7 +74,7 @@ test("giving back what was fetched ahead turns each into a release that never ra
 
 test("giving up what runs turns each into a requeue and lets it go", () => {
   const held = new HeldTasks();
-  const run = new TaskRun(claimed("a"), undefined, "w", silent);
+  const run = new TaskRun(claimed("a"), undefined, servicesWithoutDatabase());
   held.running.add(run);
   expect(held.requeueRunning()).toEqual([run]);
   expect(held.running.size).toBe(0);
@@ -83,7 +83,7 @@ test("giving up what runs turns each into a requeue and lets it go", () => {
 
 test("every claim counts as held: running, fetched ahead, or ended and not yet written", () => {
   const held = new HeldTasks();
-  const run = new TaskRun(claimed("r"), undefined, "w", silent);
+  const run = new TaskRun(claimed("r"), undefined, servicesWithoutDatabase());
   held.running.add(run);
   held.fetchedAhead([claimed("f")]);
   held.end(succeeded("e"));

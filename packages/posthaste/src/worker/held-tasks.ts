@@ -94,9 +94,11 @@ export class HeldTasks {
     ]);
   }
 
-  /** Gives back what was fetched ahead and not started. */
-  releaseAhead(): void {
-    for (const { id, claimId, queue, priority } of this.#ahead.splice(0)) {
+  /** Gives back what was fetched ahead and not started: all of it, or what `isMeant`. */
+  releaseAhead(isMeant: (task: ClaimedTask) => boolean = () => true): void {
+    const given = this.#ahead.filter(isMeant);
+    this.takeAhead(given);
+    for (const { id, claimId, queue, priority } of given) {
       this.end({ id, claimId, queue, priority, edge: "release", ran: false });
     }
   }

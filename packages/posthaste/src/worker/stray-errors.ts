@@ -1,6 +1,6 @@
 /**
  * Errors that user code lets go of: a promise nobody awaits, a callback of a timer. They belong to the task that
- * started them, so that task is blamed and the worker goes on; what belongs to no task keeps Node's own behaviour.
+ * started them, so that task is blamed and the worker goes on; what belongs to no task ends the process, in good order.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
@@ -10,7 +10,9 @@ export interface Blamed {
 }
 
 const current = new AsyncLocalStorage<Blamed>();
-let watchers = 0;
+/** What every watching worker does before the process ends. */
+const drains = new Set<() => Promise<void>>();
+let isEnding = false;
 
 /** Runs a body so that what it lets go of can be traced to it. */
 export function runBlamed<Asked, Answer>(
@@ -21,14 +23,20 @@ export function runBlamed<Asked, Answer>(
   return current.run(blamed, body, asked);
 }
 
-/** Watches until the returned function is called; any number of workers in a process share one watch. */
-export function watchStrayErrors(): () => void {
-  if (watchers++ === 0) {
+/**
+ * Watches until the returned function is called; any number of workers in a process share one watch. `drain` is called
+ * before the process ends because of an error that belongs to no task.
+ */
+export function watchStrayErrors(drain: () => Promise<void>): () => void {
+  if (drains.size === 0) {
     process.on("unhandledRejection", onRejection);
     process.on("uncaughtException", onException);
   }
+  drains.add(drain);
   return () => {
-    if (--watchers > 0) return;
+    drains.delete(drain);
+    // While it ends, a further error must not cut the end short.
+    if (drains.size > 0 || isEnding) return;
     process.off("unhandledRejection", onRejection);
     process.off("uncaughtException", onException);
   };
@@ -38,20 +46,23 @@ function onRejection(reason: unknown): void {
   // Node runs this listener in the context of the promise that was rejected.
   const blamed = current.getStore();
   if (blamed !== undefined) blamed.blame(reason);
-  else if (process.listenerCount("unhandledRejection") === 1) crashAsNodeWould(reason);
+  else if (process.listenerCount("unhandledRejection") === 1) endProcess(reason);
 }
 
 function onException(error: unknown): void {
   const blamed = current.getStore();
   if (blamed !== undefined) blamed.blame(error);
-  else if (process.listenerCount("uncaughtException") === 1) crashAsNodeWould(error);
+  else if (process.listenerCount("uncaughtException") === 1) endProcess(error);
 }
 
-/** Our listener is the only one: without it, Node would print this and exit. */
-function crashAsNodeWould(reason: unknown): void {
-  process.off("unhandledRejection", onRejection);
-  process.off("uncaughtException", onException);
-  process.nextTick(() => {
-    throw reason;
-  });
+/**
+ * Our listener is the only one: without it, Node would print this and exit with 1. The state of the process is unknown, so
+ * that is still what happens, but after its workers have let their tasks end or have given them back.
+ */
+function endProcess(reason: unknown): void {
+  console.error(reason);
+  if (isEnding) return;
+  isEnding = true;
+  console.error("posthaste: this error belongs to no task; the workers stop, then the process exits with 1");
+  void Promise.allSettled([...drains].map((drain) => drain())).then(() => process.exit(1));
 }

@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import { defineTask } from "../define/define-task.ts";
 import { fixed, type RetryPolicyFor } from "../define/retry-policies.ts";
 import type { AnyTask } from "../define/task.ts";
-import type { Logger, LogLine } from "../domain/logger.ts";
+import type { LogLine } from "../domain/logger.ts";
 import { fail } from "../domain/result.ts";
+import { TaskAborted } from "../domain/task-aborted.ts";
+import { silentLogger } from "../../test/support/loggers.ts";
+import { servicesWithoutDatabase } from "../../test/support/run-services.ts";
 import type { EndedTask } from "./held-tasks.ts";
-import { TaskAborted, TaskRun } from "./task-run.ts";
-
-const line: LogLine = () => undefined;
-const silent: Logger = { debug: line, info: line, warn: line, error: line };
+import { TaskRun } from "./task-run.ts";
 
 const claimed = {
   id: "t",
@@ -24,11 +24,11 @@ const claimed = {
 };
 
 function start(task: AnyTask, over: Partial<typeof claimed | { options: string }> = {}) {
-  return new TaskRun({ ...claimed, ...over }, task, "w", silent);
+  return new TaskRun({ ...claimed, ...over }, task, servicesWithoutDatabase());
 }
 
 /** How it is to be settled. */
-function ended(run: TaskRun): Promise<EndedTask> {
+function ended(run: TaskRun): Promise<EndedTask | undefined> {
   return new Promise((resolve) => run.run((_, end) => resolve(end)));
 }
 
@@ -50,7 +50,7 @@ test("a value is settled under the claim it was made under", async () => {
 });
 
 test("a body that ends at once is settled at once", () => {
-  const ends: EndedTask[] = [];
+  const ends: unknown[] = [];
   start(defineTask({ name: "n", run: () => 5 })).run((_, end) => ends.push(end));
   expect(ends).toMatchObject([{ edge: "succeed", result: "5" }]);
 });
@@ -98,6 +98,8 @@ describe("the signal", () => {
   test.each([
     ["CLAIM_LOST", "lost its claim"],
     ["SHUTDOWN", "shutting down"],
+    ["CANCEL_REQUESTED", "was cancelled"],
+    ["TIMEOUT", "longer than its timeoutMs"],
   ] as const)("aborts with a reason that has a type: %s", async (reason, says) => {
     const { task, seen } = waiting();
     const run = start(task);
@@ -138,7 +140,7 @@ describe("something that the body let go of and that failed", () => {
       lines.push(message ?? "");
     };
     const task = defineTask({ name: "n", run: () => 5 });
-    const run = new TaskRun(claimed, task, "w", { ...silent, error });
+    const run = new TaskRun(claimed, task, servicesWithoutDatabase({ ...silentLogger, error }));
     const settled = await ended(run);
     run.blame(Object.create(null));
     expect(settled).toMatchObject({ edge: "succeed" });

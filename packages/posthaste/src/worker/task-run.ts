@@ -1,71 +1,74 @@
-/** One run of one task: its context, its signal, and how it ends. */
-import type { AnyTask } from "../define/task.ts";
-import type { TaskContext } from "../define/task-context.ts";
+/** One run of one task: its signal, its limits, and how it ends. */
+import type { CallersTransaction, SendOptions } from "../define/send-options.ts";
+import type { AnyContract, AnyTask } from "../define/task.ts";
+import type { TaskTransaction } from "../define/task-context.ts";
+import type { TaskHandle } from "../define/task-handle.ts";
 import { childLogger } from "../domain/child-logger.ts";
+import type { ResultCode } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
-import { isRecord } from "../domain/option-reader.ts";
-import { parseRetryPolicy, type RetryPolicy } from "../domain/retry.ts";
+import type { TaskFailure } from "../domain/result.ts";
+import { TaskAborted, type AbortReason } from "../domain/task-aborted.ts";
 import { settle } from "../domain/task-lifecycle.ts";
+import { Alarm } from "../runtime/alarm.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import {
+  awaitCompletion,
+  completeInCallersTransaction,
+  completeInTransaction,
+  tellWaiters,
+  type CompletingRun,
+} from "./complete-with-effects.ts";
+import { readDecided, type Decided } from "./decided-options.ts";
 import { describeError } from "./describe-error.ts";
 import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
 import type { EndedTask } from "./held-tasks.ts";
+import { RunContext } from "./run-context.ts";
+import type { RunServices } from "./run-services.ts";
 import { runBlamed } from "./stray-errors.ts";
 
-/** Why `ctx.signal` aborted. */
-export type AbortReason = "CLAIM_LOST" | "SHUTDOWN";
+/** How long a body that has run out of time may take to notice. */
+const NOTICE_MS = 500;
 
-export class TaskAborted extends Error {
-  override readonly name = "TaskAborted";
-  readonly reason: AbortReason;
-
-  constructor(reason: AbortReason) {
-    super(
-      reason === "SHUTDOWN"
-        ? "the worker is shutting down and its grace period is over"
-        : "this attempt lost its claim: its result will not be stored",
-    );
-    this.reason = reason;
-  }
-}
+/** Undefined: the end is written already, or is not ours to write. */
+export type OnEnd = (run: TaskRun, ended: EndedTask | undefined) => void;
 
 export class TaskRun {
   readonly claimed: ClaimedTask;
+  readonly services: RunServices;
   readonly #task: AnyTask | undefined;
-  readonly #workerId: string;
-  readonly #log: Logger;
+  readonly #decided: Decided;
+  #alarm: Alarm | undefined;
+  #onEnd: OnEnd = () => undefined;
   #abort: AbortController | undefined;
   #stray: { readonly thrown: unknown } | undefined;
-  #ended = false;
+  /** Why the body was told to stop, if it was. */
+  #stopped: AbortReason | undefined;
+  /** What became of `ctx.transaction` or `ctx.complete`: done for certain, or in the hands of the user's transaction. */
+  #completion: "none" | "handed over" | "done" = "none";
+  #isOver = false;
 
-  constructor(claimed: ClaimedTask, task: AnyTask | undefined, workerId: string, log: Logger) {
+  constructor(claimed: ClaimedTask, task: AnyTask | undefined, services: RunServices) {
     this.claimed = claimed;
+    this.services = services;
     this.#task = task;
-    this.#workerId = workerId;
-    this.#log = log;
+    this.#decided = readDecided(claimed.options, task);
   }
 
   /** Runs the body to its end, which may be at once, and then says how to settle it. */
-  run(onEnd: (run: TaskRun, ended: EndedTask) => void): void {
+  run(onEnd: OnEnd): void {
+    this.#onEnd = onEnd;
+    const { timeoutMs } = this.#decided;
+    if (timeoutMs !== undefined) this.#wakeIn(timeoutMs, () => this.stop("TIMEOUT", NOTICE_MS));
     const { name, input } = this.claimed;
     const execution = runBlamed(this, executeTask, {
       task: this.#task,
       name,
       input,
-      context: new RunContext(this, this.#workerId),
+      context: new RunContext(this),
+      resultLimit: this.services.payload.rejectBytes,
     });
-    if (execution instanceof Promise) void execution.then((late) => onEnd(this, this.#end(late)));
-    else onEnd(this, this.#end(execution));
-  }
-
-  #end(execution: Execution): EndedTask {
-    this.#ended = true;
-    const stray = this.#stray;
-    return this.#settled(
-      stray === undefined
-        ? execution
-        : { ran: true, ok: false, error: thrownFailure(stray.thrown) },
-    );
+    if (execution instanceof Promise) void execution.then((late) => this.#ended(late));
+    else this.#ended(execution);
   }
 
   get signal(): AbortSignal {
@@ -74,42 +77,133 @@ export class TaskRun {
 
   get log(): Logger {
     const { id, name, runNo } = this.claimed;
-    return childLogger(this.#log, { taskId: id, task: name, attempt: runNo });
+    return childLogger(this.services.log, { taskId: id, task: name, attempt: runNo });
+  }
+
+  /** Its claim has ended with its own transaction, or is about to. */
+  get isComplete(): boolean {
+    return this.#completion !== "none";
   }
 
   get isAborted(): boolean {
     return this.#abort?.signal.aborted ?? false;
   }
 
+  /** Tells the body to stop. If it has not after `graceMs`, its slot is given back and its claim is ended without it. */
+  stop(reason: AbortReason, graceMs: number): void {
+    if (this.#isOver || this.isAborted) return;
+    this.abort(reason);
+    this.#wakeIn(graceMs, () => this.#giveUp(reason));
+  }
+
   abort(reason: AbortReason): void {
+    this.#stopped ??= reason;
     this.#controller().abort(new TaskAborted(reason));
   }
 
   /** Something the body let go of has failed: the task fails with it, unless it has ended. */
   blame(thrown: unknown): void {
-    const { id, name, runNo } = this.claimed;
-    const late = this.#ended
+    const late = this.#isOver
       ? "after the task had ended; its result stands"
       : "the task will fail with it";
-    this.#log.error(
-      { taskId: id, task: name, attempt: runNo, error: describeError(thrown).message },
+    this.log.error(
+      { error: describeError(thrown).message },
       `a promise or callback that the task did not wait for failed: ${late}`,
     );
     this.#stray ??= { thrown };
   }
 
+  /** `value` is JSON text. */
+  report(value: string): void {
+    const { id, claimId } = this.claimed;
+    if (!this.#isOver) this.services.progress.report({ id, claimId, value });
+  }
+
+  async transaction<Value>(use: (tx: TaskTransaction) => Promise<Value>): Promise<Value> {
+    const { value, isDone } = await completeInTransaction(this.#completing(), use);
+    if (isDone) this.#completion = "done";
+    return value;
+  }
+
+  async complete(value: unknown, tx: CallersTransaction): Promise<void> {
+    await completeInCallersTransaction(this.#completing(), value, tx);
+    this.#completion = "handed over";
+  }
+
+  async send(
+    task: AnyContract,
+    input: unknown,
+    options: SendOptions | undefined,
+  ): Promise<TaskHandle> {
+    this.#checkAborted();
+    return this.services.sendChild(this.claimed, task, input, options);
+  }
+
+  #ended(execution: Execution): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#alarm?.clear();
+    const { progress } = this.services;
+    if (this.#completion === "done") return this.#endedBefore(execution);
+    if (this.#completion === "handed over") return void this.#awaitTransaction(execution);
+    if (!progress.isWaiting(this.claimed)) return this.#onEnd(this, this.#settled(execution));
+    // The last word is written before the claim is gone.
+    return void progress.flush().then(() => this.#onEnd(this, this.#settled(execution)));
+  }
+
+  /** The commit that completed the task has gone through: whatever the body did afterwards changes nothing. */
+  #endedBefore(execution: Execution): void {
+    if (!execution.ok) {
+      const { code, message } = execution.error;
+      this.log.warn({ code, error: message }, "the task failed after its transaction had completed it");
+    }
+    this.#onEnd(this, undefined);
+  }
+
+  async #awaitTransaction(execution: Execution): Promise<void> {
+    const fate = await awaitCompletion(this.services.database, this.claimed).catch(
+      (error: unknown) => {
+        this.log.error({ error: String(error) }, "the fate of ctx.complete() cannot be read");
+        return "undone" as const;
+      },
+    );
+    if (fate === "committed") {
+      await tellWaiters(this.services.database, this.claimed);
+      return this.#endedBefore(execution);
+    }
+    if (fate === "lost") return this.#onEnd(this, undefined);
+    const failure = execution.ok
+      ? thrownFailure(
+          new Error("ctx.complete() was called, but its transaction was rolled back or never ended"),
+        )
+      : execution.error;
+    return this.#onEnd(this, this.#settled({ ran: true, ok: false, error: failure }));
+  }
+
+  #giveUp(reason: AbortReason): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.log.warn(
+      { reason },
+      "the task did not stop when it was told to: its slot is given back, and what it still does is not recorded",
+    );
+    const error = failureOf(reason, this.#decided);
+    this.#onEnd(
+      this,
+      reason === "CLAIM_LOST" ? undefined : this.#settled({ ran: true, ok: false, error }),
+    );
+  }
+
   #settled(execution: Execution): EndedTask {
     const { id, claimId, queue, priority, retryCount } = this.claimed;
-    const { ran } = execution;
-    if (execution.ok) {
-      return { id, claimId, queue, priority, edge: "succeed", ran, result: execution.value };
+    const how = this.#judged(execution);
+    const { ran } = how;
+    if (how.ok) {
+      return { id, claimId, queue, priority, edge: "succeed", ran, result: how.value };
     }
-    const { error } = execution;
-    const settlement = settle(
-      { retry: this.#retry(), retryCount },
-      { ok: false, error },
-      Math.random(),
-    );
+    const { error } = how;
+    const { retry } = this.#decided;
+    const settlement = settle({ retry, retryCount }, { ok: false, error }, Math.random());
     return {
       id,
       claimId,
@@ -123,13 +217,38 @@ export class TaskRun {
     };
   }
 
-  /** What was sent decides; a task that was sent without any policy takes this worker's. */
-  #retry(): RetryPolicy | null {
-    const { options } = this.claimed;
-    if (options === null) return this.#task?.retry ?? null;
-    // A row that was sent by SQL may hold anything there.
-    const stored: unknown = JSON.parse(options);
-    return isRecord(stored) ? parseRetryPolicy(stored["retry"]) : null;
+  /** An attempt that ran out of time has timed out, whatever its body says; one whose loose ends failed has failed. */
+  #judged(execution: Execution): Execution {
+    if (this.#stopped === "TIMEOUT" && execution.ran) {
+      return { ran: true, ok: false, error: failureOf("TIMEOUT", this.#decided) };
+    }
+    const stray = this.#stray;
+    if (stray === undefined) return execution;
+    return { ran: true, ok: false, error: thrownFailure(stray.thrown) };
+  }
+
+  #completing(): CompletingRun {
+    if (this.#task === undefined) throw new TypeError("a task without a definition has no body");
+    return {
+      claim: this.claimed,
+      task: this.#task,
+      database: this.services.database,
+      resultLimit: this.services.payload.rejectBytes,
+      checkAborted: () => this.#checkAborted(),
+    };
+  }
+
+  #checkAborted(): void {
+    if (this.#stopped !== undefined) throw new TaskAborted(this.#stopped);
+    if (this.#isOver) throw new TaskAborted("CLAIM_LOST");
+    if (this.#completion !== "none") {
+      throw new Error("this task is complete already: ctx.transaction() or ctx.complete() has done it");
+    }
+  }
+
+  #wakeIn(ms: number, wake: () => void): void {
+    this.#alarm ??= new Alarm();
+    this.#alarm.set(ms, wake);
   }
 
   #controller(): AbortController {
@@ -137,33 +256,9 @@ export class TaskRun {
   }
 }
 
-/** A class, so that the signal and the logger are made when asked for: most bodies look at neither. */
-class RunContext implements TaskContext {
-  readonly taskId: string;
-  readonly name: string;
-  readonly queue: string;
-  readonly attempt: number;
-  readonly workerId: string;
-  readonly claimId: string;
-  readonly #run: TaskRun;
-  #log: Logger | undefined;
-
-  constructor(run: TaskRun, workerId: string) {
-    const { id, claimId, name, queue, runNo } = run.claimed;
-    this.taskId = id;
-    this.name = name;
-    this.queue = queue;
-    this.attempt = runNo;
-    this.workerId = workerId;
-    this.claimId = claimId;
-    this.#run = run;
+function failureOf(reason: AbortReason, { timeoutMs }: Decided): TaskFailure<ResultCode> {
+  if (reason === "TIMEOUT") {
+    return { code: "TASK_TIMEOUT", message: `the attempt took longer than ${timeoutMs} ms` };
   }
-
-  get signal(): AbortSignal {
-    return this.#run.signal;
-  }
-
-  get log(): Logger {
-    return (this.#log ??= this.#run.log);
-  }
+  return { code: "TASK_CANCELLED", message: "the task was cancelled" };
 }

@@ -8,19 +8,25 @@ import type { WakeHint } from "../domain/wake-hint.ts";
 import type { WorkerPlan } from "../domain/worker-options.ts";
 import type { Database } from "../engine/database.ts";
 import { wakeQueues, type Landed } from "../engine/wake-workers.ts";
-import { runCycle, tellWaiters, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
+import {
+  runCycle,
+  tellWaiters,
+  type CyclePlan,
+  type CycleReply,
+} from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
-import type { ClaimedTask, ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
-import { ClaimAppetite } from "./claim-appetite.ts";
-import { inClaimOrder } from "./claim-order.ts";
+import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import type { StartReply } from "../store/queries/start-tasks.ts";
+import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
-import { ClaimLanes } from "./claim-lanes.ts";
+import { inClaimOrder } from "./claim-order.ts";
 import { HeldTasks, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { reviewSettles } from "./review-settles.ts";
+import type { RunServices } from "./run-services.ts";
 import { settleOneByOne } from "./settle-one-by-one.ts";
 import type { TaskRegistry } from "./task-registry.ts";
 import { TaskRun } from "./task-run.ts";
@@ -30,19 +36,19 @@ export interface WorkLoopOptions {
   readonly config: Config;
   readonly plan: WorkerPlan;
   readonly registry: TaskRegistry;
-  readonly workerId: string;
+  readonly services: RunServices;
   readonly log: Logger;
 }
 
 interface LoopPlan extends CyclePlan {
   readonly settles: readonly EndedTask[];
+  readonly starts: readonly ClaimedTask[];
 }
 
 export class WorkLoop {
   readonly held = new HeldTasks();
   readonly #options: WorkLoopOptions;
-  readonly #lanes: ClaimLanes;
-  readonly #appetite: ClaimAppetite;
+  readonly #desk: ClaimDesk;
   readonly #bell = new Bell();
   readonly #outage: Outage;
   readonly #link: Link;
@@ -54,8 +60,14 @@ export class WorkLoop {
   constructor(options: WorkLoopOptions) {
     this.#options = options;
     this.#link = new Link(() => options.database.open("moves", "worker"));
-    this.#lanes = new ClaimLanes(options.plan.queueRanks);
-    this.#appetite = new ClaimAppetite(options.config.resilience.notifyPollIntervalMs);
+    const { config, plan, registry, services } = options;
+    this.#desk = new ClaimDesk({
+      store: options.database.store,
+      config,
+      plan,
+      workerId: services.workerId,
+      taskNames: [...registry.keys()],
+    });
     this.#outage = new Outage(options.config.resilience, options.log);
   }
 
@@ -66,15 +78,19 @@ export class WorkLoop {
 
   /** Something landed in a queue. */
   hint(queue: string, hint: WakeHint): void {
-    const now = performance.now();
-    this.#lanes.hint(queue, hint, now);
-    this.#appetite.wake(hint.due, now);
+    this.#desk.hint(queue, hint);
     this.#bell.ring();
   }
 
   /** Something may have landed, nobody knows where. */
   look(): void {
-    this.#appetite.lookAround();
+    this.#desk.look();
+    this.#bell.ring();
+  }
+
+  /** A queue was paused: what was fetched ahead of it is given back. */
+  releaseAhead(queue: string): void {
+    this.held.releaseAhead((task) => task.queue === queue);
     this.#bell.ring();
   }
 
@@ -108,7 +124,7 @@ export class WorkLoop {
       const now = performance.now();
       // First the comparison with what is stored: claims that it finds take slots which a plan made before would give away.
       const plan = this.#isCheckDue ? undefined : this.#plan(now);
-      const isSurveyDue = !this.#isDraining && this.#appetite.isSurveyDue(now);
+      const isSurveyDue = !this.#isDraining && this.#desk.isSurveyDue(now);
       if (plan === undefined && !isSurveyDue && !this.#isCheckDue) {
         await this.#bell.wait(this.#restMs(now));
         await nextTurn(); // bodies that end in the same turn are written together
@@ -117,7 +133,7 @@ export class WorkLoop {
       try {
         const connection = await this.#link.connection();
         if (this.#isCheckDue) await this.#check(connection);
-        if (isSurveyDue) await this.#survey(connection);
+        if (isSurveyDue) await this.#desk.survey(connection);
         if (plan !== undefined) await this.#cycle(connection, plan);
         this.#outage.over();
       } catch (error) {
@@ -132,40 +148,36 @@ export class WorkLoop {
 
   #restMs(now: number): number {
     const hasRoom = !this.#isDraining && this.held.running.size < this.#options.plan.concurrency;
-    return hasRoom ? this.#appetite.restMs(now) : Infinity;
+    return hasRoom ? this.#desk.restMs(now) : Infinity;
   }
 
   /** Everything that is ready now, or undefined if nothing is. */
   #plan(now: number): LoopPlan | undefined {
     const { concurrency } = this.#options.plan;
-    const { prefetchBuffer } = this.#options.config;
     const settles: readonly EndedTask[] = this.held.nextEnds();
-    const starts = this.held.nextAhead(concurrency - this.held.running.size);
-    const isHungry = !this.#isDraining && this.#appetite.isHungry(now);
-    if (isHungry && this.#lanes.isEmpty) this.#appetite.loseTrack();
-    const mayClaim = isHungry && !this.#lanes.isEmpty;
-    const free = concurrency - this.held.running.size - starts.length;
-    const room = prefetchBuffer - (this.held.aheadCount - starts.length);
-    const claim = mayClaim && free > 0 ? this.#request(free, now) : undefined;
-    const ahead = mayClaim && room > 0 ? this.#request(room, now) : undefined;
+    const free = concurrency - this.held.running.size;
+    const starts = this.#desk.mayStart(now, settles.length > 0) ? this.held.nextAhead(free) : [];
+    const held = {
+      running: this.held.running.size + starts.length,
+      ahead: this.held.aheadCount - starts.length,
+    };
+    const { claim, ahead } = this.#isDraining
+      ? { claim: undefined, ahead: undefined }
+      : this.#desk.requests(now, held, settles.length > 0);
     if (settles.length + starts.length === 0 && claim === undefined && ahead === undefined)
       return undefined;
-    return { settles, starts, claim, ahead };
-  }
-
-  #request(limit: number, now: number): ClaimRequest {
-    const { workerId, config } = this.#options;
-    const lanes = this.#lanes.list(this.#appetite.isFeast, now);
-    return { lanes, limit, workerId, leaseMs: config.claimLeaseMs };
+    return { settles, starts, claim, ahead, rules: this.#desk.rules };
   }
 
   async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
     const { store } = this.#options.database;
-    const wakesBefore = this.#appetite.wakes;
+    const wakesBefore = this.#desk.wakes;
     const reply = await runCycle(store, connection, plan, this.#onNotifyError);
     this.held.written(plan.settles);
     this.#startTasks(connection, plan, reply);
-    this.#fed(plan, reply, wakesBefore);
+    this.#desk.fed(plan.claim, reply.claim, wakesBefore);
+    this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
+    if ((reply.start?.heldBack.length ?? 0) > 0) this.#desk.heldBack();
     this.#putBack(connection, plan.settles);
     if (reply.settle !== undefined) {
       await reviewSettles({
@@ -179,15 +191,9 @@ export class WorkLoop {
     }
   }
 
-  #startTasks(connection: Connection, plan: CyclePlan, reply: CycleReply): void {
+  #startTasks(connection: Connection, plan: LoopPlan, reply: CycleReply): void {
     const { queueRanks } = this.#options.plan;
-    const started = new Map(reply.start?.started.map(({ id, runNo }) => [id, runNo]));
-    const asked = this.held.nextAhead(plan.starts.length);
-    this.held.takeAhead(asked);
-    for (const task of asked) {
-      const runNo = started.get(task.id);
-      if (runNo !== undefined) this.#run({ ...task, runNo });
-    }
+    if (reply.start !== undefined) this.#startAhead(plan.starts, reply.start);
     for (const task of inClaimOrder(reply.claim?.tasks ?? [], queueRanks)) this.#run(task);
     this.held.fetchedAhead(inClaimOrder(reply.ahead?.tasks ?? [], queueRanks));
     // Fetched by a cycle that was under way when the worker was told to stop.
@@ -196,17 +202,16 @@ export class WorkLoop {
     tellWaiters(this.#options.database.store, connection, expired, this.#onNotifyError);
   }
 
-  #fed(plan: CyclePlan, reply: CycleReply, wakesBefore: number): void {
-    const pairs: [ClaimRequest | undefined, ClaimReply | undefined][] = [
-      [plan.claim, reply.claim],
-      [plan.ahead, reply.ahead],
-    ];
-    const now = performance.now();
-    for (const [request, answer] of pairs) {
-      if (request === undefined || answer === undefined) continue;
-      this.#lanes.advance(answer.tasks, now);
-      const isFull = answer.tasks.length + answer.expired.length >= request.limit;
-      this.#appetite.fed({ isFull, nextDueMs: answer.nextDueMs, wakesBefore }, now);
+  /** Of what was fetched ahead: runs what could be started, gives back what is paused, keeps what waits for a cap. */
+  #startAhead(asked: readonly ClaimedTask[], reply: StartReply): void {
+    const started = new Map(reply.started.map(({ id, runNo }) => [id, runNo]));
+    const kept = new Set(reply.heldBack);
+    const paused = new Set(reply.paused);
+    this.held.releaseAhead(({ id }) => paused.has(id));
+    this.held.takeAhead(asked.filter(({ id }) => !kept.has(id)));
+    for (const task of asked) {
+      const runNo = started.get(task.id);
+      if (runNo !== undefined) this.#run({ ...task, runNo });
     }
   }
 
@@ -223,39 +228,30 @@ export class WorkLoop {
   }
 
   #run(task: ClaimedTask): void {
-    const { registry, workerId, log } = this.#options;
-    const run = new TaskRun(task, registry.get(task.name), workerId, log);
+    const { registry, services } = this.#options;
+    const run = new TaskRun(task, registry.get(task.name), services);
     this.held.running.add(run);
     run.run(this.#ended);
   }
 
-  readonly #ended = (run: TaskRun, ended: EndedTask): void => {
+  readonly #ended = (run: TaskRun, ended: EndedTask | undefined): void => {
     // Given back meanwhile, at the end of the grace period: the claim is not ours to settle any more.
     if (!this.held.running.delete(run)) return;
-    this.held.end(ended);
+    if (ended !== undefined) this.held.end(ended);
+    else this.#desk.madeRoom();
     this.#bell.ring();
   };
-
-  async #survey(connection: Connection): Promise<void> {
-    const { database, plan } = this.#options;
-    const startedAt = performance.now();
-    const wakesBefore = this.#appetite.wakes;
-    const found = await database.store.surveyLanes(connection, plan.queues);
-    const now = performance.now();
-    this.#lanes.correct(found, startedAt);
-    const firstDueMs = Math.min(...found.map(({ dueMs }) => dueMs), Infinity);
-    this.#appetite.surveyed({ tookMs: now - startedAt, firstDueMs, wakesBefore }, now);
-  }
 
   /** Renews what is held; adopts claims whose acknowledgement was lost; lets go of tasks that are not ours any more. */
   async #check(connection: Connection): Promise<void> {
     this.#isCheckDue = false;
-    const { database, workerId, config, log } = this.#options;
+    const { database, services, config, plan, log } = this.#options;
     const adopted = await keepClaims({
       store: database.store,
       connection,
-      workerId,
+      workerId: services.workerId,
       leaseMs: config.claimLeaseMs,
+      graceMs: plan.shutdownGraceMs,
       held: this.held,
       log,
     });

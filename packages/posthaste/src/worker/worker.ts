@@ -4,18 +4,23 @@ import { hostname } from "node:os";
 import { childLogger } from "../domain/child-logger.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
-import { parseWakeHints } from "../domain/wake-hint.ts";
-import type { Listener, Subscription } from "../runtime/listener.ts";
+import type { Listener } from "../runtime/listener.ts";
 import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
-import { queueChannel } from "../store/channels.ts";
+import { claimKey } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
+import { ProgressReports } from "./progress-reports.ts";
+import type { RunServices, SendChild } from "./run-services.ts";
 import { watchStrayErrors } from "./stray-errors.ts";
+import { openEars } from "./worker-ears.ts";
 import { WorkLoop, type WorkLoopOptions } from "./work-loop.ts";
 
-export interface WorkerSetup extends Omit<WorkLoopOptions, "workerId"> {
+export interface WorkerSetup extends Omit<WorkLoopOptions, "services"> {
   readonly listener: Listener;
   readonly version: string;
+  readonly sendChild: SendChild;
+  /** Makes what bodies find as `ctx.context`. */
+  readonly makeContext: () => unknown;
   /** The maintenance that runs beside every worker. */
   readonly startMaintenance: () => Periodic;
   readonly onStopped: () => void;
@@ -83,33 +88,20 @@ export class Worker implements AsyncDisposable {
   }
 
   async #begin(): Promise<Life> {
-    const { database, plan, registry, config, listener } = this.#setup;
+    const { database, plan, registry } = this.#setup;
     const name = plan.name ?? `${hostname()}:${process.pid}`;
-    const loop = new WorkLoop({ ...this.#setup, workerId: this.id, log: this.#log });
+    const services = await this.#makeServices();
+    const loop = new WorkLoop({ ...this.#setup, services, log: this.#log });
     database.reads.warmUp();
     loop.warmUp();
     try {
       await this.#register(name);
     } catch (error) {
       await loop.close();
+      await dispose(services.context);
       throw error;
     }
-    const { runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs } = config.recovery;
-    const life: Life = {
-      loop,
-      done: loop.run(),
-      unwatch: watchStrayErrors(),
-      maintenance: this.#setup.startMaintenance(),
-      ears: plan.queues.map((queue) => this.#hear(listener, loop, queue)),
-      heartbeat: new Periodic({
-        everyMs: Math.min(runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs),
-        run: async () => {
-          loop.checkClaims();
-          await database.store.registerWorker.beat(database.reads, this.id);
-        },
-        onError: (error) => this.#log.warn({ error: String(error) }, "a heartbeat was not written"),
-      }),
-    };
+    const life = this.#live(loop, services);
     life.done.catch((error: unknown) => {
       this.#log.error({ error: String(error) }, "the worker cannot go on and stops");
       void this.stop();
@@ -119,6 +111,75 @@ export class Worker implements AsyncDisposable {
       "worker started",
     );
     return life;
+  }
+
+  async #makeServices(): Promise<RunServices> {
+    const { database, config, sendChild, makeContext } = this.#setup;
+    return {
+      workerId: this.id,
+      log: this.#log,
+      database,
+      payload: config.payload,
+      context: await makeContext(),
+      progress: new ProgressReports(database, this.#log),
+      sendChild,
+    };
+  }
+
+  #live(loop: WorkLoop, services: RunServices): Life {
+    const { database, plan, config, listener } = this.#setup;
+    const { store, reads } = database;
+    const { runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs } = config.recovery;
+    return {
+      loop,
+      services,
+      done: loop.run(),
+      unwatch: watchStrayErrors(() => this.stop()),
+      maintenance: this.#setup.startMaintenance(),
+      closeEars: openEars({
+        listener,
+        schema: store.schema,
+        workerId: this.id,
+        queues: plan.queues,
+        coalesceNotifies: plan.coalesceNotifies,
+        loop,
+        onCancel: (id, claimId) => this.#cancel(loop, claimKey({ id, claimId })),
+      }),
+      heartbeat: new Periodic({
+        everyMs: Math.min(runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs),
+        run: async () => {
+          loop.checkClaims();
+          await store.registerWorker.beat(reads, this.id);
+        },
+        onError: (error) => this.#log.warn({ error: String(error) }, "a heartbeat was not written"),
+      }),
+      poll: new Periodic({
+        everyMs: config.resilience.notifyPollIntervalMs,
+        run: () => this.#poll(loop),
+        onError: (error) => this.#log.debug({ error: String(error) }, "a poll failed"),
+      }),
+    };
+  }
+
+  /** For every notification that got lost: tasks that were cancelled, and claims that somebody let expire. */
+  async #poll(loop: WorkLoop): Promise<void> {
+    const { database, config } = this.#setup;
+    const { store, reads } = database;
+    const running = [...loop.held.running].map(({ claimed }) => claimed);
+    if (running.length > 0) {
+      for (const claim of await store.holdClaims.cancelled(reads, running))
+        this.#cancel(loop, claimKey(claim));
+    }
+    if (config.prefetchBuffer === 0) return;
+    for (const { queue, priority } of await store.releaseExpired(reads))
+      loop.hint(queue, { priority, due: "back" });
+  }
+
+  #cancel(loop: WorkLoop, key: string): void {
+    const { shutdownGraceMs } = this.#setup.plan;
+    for (const run of loop.held.running) {
+      if (claimKey(run.claimed) === key) run.stop("CANCEL_REQUESTED", shutdownGraceMs);
+    }
   }
 
   /** Waits for a database that is away, as the loop does. */
@@ -146,15 +207,6 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  #hear(listener: Listener, loop: WorkLoop, queue: string): Subscription {
-    return listener.subscribe(queueChannel(this.#setup.database.store.schema, queue), {
-      onMessage: (payload) => {
-        for (const hint of parseWakeHints(payload)) loop.hint(queue, hint);
-      },
-      onUp: () => loop.look(),
-    });
-  }
-
   async #end(): Promise<void> {
     this.#startOutage.cutShort();
     const life = await this.#starting?.catch(() => undefined); // start() has reported it
@@ -162,15 +214,18 @@ export class Worker implements AsyncDisposable {
     const { plan } = this.#setup;
     this.#log.info({ running: life.loop.held.running.size }, "worker stops");
     life.loop.drain();
-    for (const ear of life.ears) ear.unsubscribe();
     await Promise.all([life.maintenance.stop(), this.#setState("stopping")]);
     const over = new AbortController();
     const done = life.done.catch(() => undefined).finally(() => over.abort()); // start() has reported it
     await pause(plan.shutdownGraceMs, AbortSignal.any([over.signal, this.#hurry.signal]));
     if (!over.signal.aborted) await this.#giveBack(life.loop, over.signal);
     await done;
-    await life.heartbeat.stop(); // until here: what runs is held, however long the grace is
+    // Until here: what runs is held, and can be cancelled, however long the grace is.
+    life.closeEars();
+    await Promise.all([life.heartbeat.stop(), life.poll.stop()]);
+    life.services.progress.stop();
     await life.loop.close();
+    await dispose(life.services.context);
     await this.#setState("stopped");
     life.unwatch();
     this.#setup.onStopped();
@@ -202,9 +257,19 @@ export class Worker implements AsyncDisposable {
 
 interface Life {
   readonly loop: WorkLoop;
+  readonly services: RunServices;
   readonly done: Promise<void>;
-  readonly ears: readonly Subscription[];
+  readonly closeEars: () => void;
   readonly heartbeat: Periodic;
+  readonly poll: Periodic;
   readonly maintenance: Periodic;
   readonly unwatch: () => void;
+}
+
+/** A context that knows how to be put away is put away with its worker. */
+async function dispose(context: unknown): Promise<void> {
+  if (typeof context !== "object" || context === null) return;
+  const made = context as Partial<AsyncDisposable & Disposable>;
+  if (made[Symbol.asyncDispose] !== undefined) await made[Symbol.asyncDispose]?.();
+  else made[Symbol.dispose]?.();
 }

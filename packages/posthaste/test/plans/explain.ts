@@ -122,6 +122,7 @@ function sum(numbers: readonly number[]): number {
 
 /** A value as the driver would send it, quoted. */
 function literal(value: unknown): string {
+  if (value === null) return "null";
   const text = Array.isArray(value)
     ? `{${value.map((item) => `"${asText(item).replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`
     : asText(value);
@@ -130,6 +131,6 @@ function literal(value: unknown): string {
 
 function asText(value: unknown): string {
   if (typeof value === "string") return value;
-  if (typeof value === "number") return String(value);
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
   throw new TypeError(`a ${typeof value} among the values of a statement`);
 }

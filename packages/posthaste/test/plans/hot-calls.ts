@@ -1,6 +1,7 @@
 /** Every statement that runs often, with the session it runs on, the indexes that serve it and what it may touch. */
 import type { Profile } from "../../src/store/connection.ts";
 import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
+import { noRules, type ClaimRules } from "../../src/store/queries/pick-ready.ts";
 import type { SettledTask, SettlingEdge } from "../../src/store/queries/settle-tasks.ts";
 import type { Db } from "../../src/store/sql.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -32,6 +33,12 @@ const request: ClaimRequest = {
   limit: 100,
   workerId: workerId(1),
   leaseMs: 60_000,
+};
+
+const capped: ClaimRules = {
+  ...noRules,
+  queueCaps: new Map([["default", 10_000]]),
+  clusterWideCap: 20_000,
 };
 
 /** A hundred tasks of the range that begins behind `from`. */
@@ -110,11 +117,30 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       mostBuffers: 5_000,
     },
     {
+      // Behind the locks of lock-caps.ts. It counts what is under way by reading it.
+      name: "claim under caps, over two queues",
+      profile: "moves",
+      call: (store, db) => store.claimAndStart(db, { ...request, rules: capped }),
+      indexes: ["ready_tasks_claim_idx", "submissions_pkey"],
+      scans: ["active_tasks"],
+      mostBuffers: 6_000,
+      mostRows: 5_000,
+    },
+    {
+      name: "start under caps",
+      profile: "moves",
+      call: (store, db) => store.startTasks(db, claimed, capped.queueCaps),
+      indexes: ["active_tasks_id_idx"],
+      scans: ["active_tasks"],
+      mostBuffers: 5_000,
+      mostRows: 5_000,
+    },
+    {
       name: "start",
       profile: "moves",
       call: (store, db) => store.startTasks(db, claimed),
       indexes: ["active_tasks_id_idx"],
-      mostBuffers: 3_000,
+      mostBuffers: 4_000,
     },
     {
       name: "settle, all succeed",

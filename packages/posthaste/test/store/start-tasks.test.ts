@@ -11,7 +11,12 @@ test("a claimed task that gets a slot is RUNNING, with its run counted, and need
 
   const reply = await db.store.startTasks(await db.connect(), [claim]);
 
-  expect(reply).toEqual({ started: [{ id: claim.id, runNo: 2 }], expired: [] });
+  expect(reply).toEqual({
+    started: [{ id: claim.id, runNo: 2 }],
+    expired: [],
+    heldBack: [],
+    paused: [],
+  });
   const { active } = await placesOf(db, claim.id);
   expect(active).toMatchObject({
     run_no: 2,
@@ -32,7 +37,12 @@ test("a task that passed its deadline in the buffer ends EXPIRED, and no attempt
 
   const reply = await db.store.startTasks(await db.connect(), [late, good]);
 
-  expect(reply).toEqual({ started: [{ id: good.id, runNo: 1 }], expired: [late.id] });
+  expect(reply).toEqual({
+    started: [{ id: good.id, runNo: 1 }],
+    expired: [late.id],
+    heldBack: [],
+    paused: [],
+  });
   const { finished, attempts } = await placesOf(db, late.id);
   expect(finished).toMatchObject({
     status: "EXPIRED",
@@ -53,7 +63,7 @@ test("a claim that is not the task's starts nothing", async () => {
   const stale = { id: claim.id, claimId: randomUUID() };
   const reply = await db.store.startTasks(await db.connect(), [stale]);
 
-  expect(reply).toEqual({ started: [], expired: [] });
+  expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [] });
   expect(await placesOf(db, claim.id)).toEqual(before);
 });
 
@@ -63,7 +73,7 @@ test("a stale claim expires nothing either", async () => {
   const stale = { id: claim.id, claimId: randomUUID() };
   const reply = await db.store.startTasks(await db.connect(), [stale]);
 
-  expect(reply).toEqual({ started: [], expired: [] });
+  expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [] });
   expect((await placesOf(db, claim.id)).active).toMatchObject({ started_at: null, run_no: 0 });
 });
 
@@ -73,7 +83,7 @@ test("a task that runs already is not started again", async () => {
 
   const reply = await db.store.startTasks(await db.connect(), [claim]);
 
-  expect(reply).toEqual({ started: [], expired: [] });
+  expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [] });
   expect(await placesOf(db, claim.id)).toEqual(before);
 });
 
@@ -83,6 +93,6 @@ test("a task that was cancelled in the buffer is not started", async () => {
 
   const reply = await db.store.startTasks(await db.connect(), [claim]);
 
-  expect(reply).toEqual({ started: [], expired: [] });
+  expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [] });
   expect((await placesOf(db, claim.id)).finished?.["status"]).toBe("CANCELLED");
 });

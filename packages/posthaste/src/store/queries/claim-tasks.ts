@@ -1,12 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { bareStatement, sql, type Db, type SqlText } from "../sql.ts";
+import { bareStatement, sql, type Db, type SqlText, type Statement } from "../sql.ts";
 import { completionReply, completionSteps, completionValues } from "./complete-tasks.ts";
+import {
+  isRunning,
+  pickPlain,
+  pickRanked,
+  RANKED_ALLOWED,
+  RANKED_DUE,
+  rankedSteps,
+  rankedValues,
+  type ClaimRules,
+} from "./pick-ready.ts";
 import type { SettledTask, SettleReply } from "./settle-tasks.ts";
 
 /** Where to look: one lane per queue and priority, in the order in which they are to be emptied. */
 export interface ClaimLane {
   readonly queue: string;
   readonly priority: number;
+  /** Lower ones are emptied first; lanes of the same place are emptied together, by time. Left out: as they are listed. */
+  readonly place?: number;
   /** Nothing due is known to be older than this (epoch ms); -Infinity when nothing is known. */
   readonly mark: number;
 }
@@ -17,6 +29,8 @@ export interface ClaimRequest {
   readonly workerId: string;
   /** How long what is fetched ahead stays its worker's, unless it is renewed. */
   readonly leaseMs: number;
+  /** Undefined: whatever is first in line is taken, lane after lane. */
+  readonly rules?: ClaimRules | undefined;
 }
 
 export interface ClaimedTask {
@@ -42,6 +56,10 @@ export interface ClaimReply {
   readonly expired: string[];
   /** How long until the next task of these lanes is due; null if none is waiting. */
   readonly nextDueMs: number | null;
+  /** It took what it could, so there may be more to take at once. */
+  readonly isFull: boolean;
+  /** Something due was left because a cap is reached: to be asked for again when something has ended. */
+  readonly isHeldBack: boolean;
 }
 
 /** In the order of the columns: a task that was claimed; one that had expired; or, once and without an id, the rest. */
@@ -64,59 +82,61 @@ type ExpiredRow = [id: string, claimId: null];
 
 type Summary = [
   id: null,
-  ...nothing: [null, null, null, null],
+  ...nothing: [null, null, null],
+  allowed: number | null,
   nextDueMs: number | null,
   settled: number | null,
-  nothing: null,
+  due: number | null,
   cancelled: string | null,
   nothing: null,
 ];
 
+interface ClaimKind {
+  readonly born: "RUNNING" | "CLAIMED";
+  readonly completes?: boolean;
+  readonly pick?: "plain" | "ranked";
+}
+
 /**
- * Takes due tasks for a worker: born RUNNING where a slot is free now, born CLAIMED where they are fetched ahead.
- * Served by ready_tasks_claim_idx, one descent per lane.
+ * Takes due tasks for a worker: born RUNNING where a slot is free now, born CLAIMED where they are fetched ahead. Which
+ * ones, see pick-ready.ts.
  *
  * - The ctid array keeps the DELETE a TID scan; joined to a sub-select it was a hash join over the whole table (20 ms
  *   for 500 rows). It is safe because ready rows are never updated.
  * - `enqueued_at <= now` and the mark are index conditions, so neither a million tasks due tomorrow nor the dead rows
  *   that somebody's old snapshot keeps are walked.
  * - The LIMIT 1 of the look-up in submissions keeps the planner from turning it round into a scan of that table.
- * - No outer ORDER BY: a sort would lock limit × lanes rows. Lanes come in order, so the first `limit` are the right
- *   ones; they come back in ctid order and are sorted in TypeScript.
+ * - What is taken comes back in ctid order and is sorted in TypeScript.
  */
-function claimStatement(schema: SqlText, born: "RUNNING" | "CLAIMED", completes: boolean) {
-  const isRunning = born === "RUNNING";
+function claimStatement(
+  schema: SqlText,
+  { born, completes = false, pick = "plain" }: ClaimKind,
+): Statement {
+  const isStarted = born === "RUNNING";
+  const isRanked = pick === "ranked";
   // The lanes wait for the completions: whoever waits for an active row must not hold ready rows meanwhile.
-  const completion = completes ? sql`${completionSteps(schema, 7)},` : sql``;
+  const completion = completes ? sql`${completionSteps(schema, 8)},` : sql``;
   const afterCompletion = completes ? sql`cross join ended` : sql``;
-  const ended = completes
-    ? sql`(select settled from ended), null, (select cancelled from ended)`
-    : sql`null, null, null`;
-  const runs = isRunning ? sql`1` : sql`0`;
-  const bornColumns = isRunning ? sql`started_at` : sql`claimed_at, claim_expires_at`;
-  const bornValues = isRunning
+  const [settled, cancelled] = completes
+    ? [sql`(select settled from ended)`, sql`(select cancelled from ended)`]
+    : [sql`null`, sql`null`];
+  const runs = isStarted ? sql`1` : sql`0`;
+  const bornColumns = isStarted ? sql`started_at` : sql`claimed_at, claim_expires_at`;
+  const bornValues = isStarted
     ? sql`statement_timestamp()`
-    : sql`statement_timestamp(), statement_timestamp() + $7::float8 * interval '1 millisecond'`;
+    : sql`statement_timestamp(), statement_timestamp() + $8::float8 * interval '1 millisecond'`;
+  const ranking = isRanked ? sql`${rankedSteps(schema, isStarted ? 8 : 9)},` : sql``;
+  const [due, allowed] = isRanked ? [RANKED_DUE, RANKED_ALLOWED] : [sql`null`, sql`null`];
 
   return bareStatement(sql`
     with ${completion} lane as materialized (
-      select queue, priority, to_timestamp(mark / 1000) as mark
-        from unnest($1::text[], $2::smallint[], $3::float8[]) as lane (queue, priority, mark) ${afterCompletion}
-    ), moved as (
+      select lane.queue, lane.priority, to_timestamp(lane.mark / 1000) as mark, lane.place
+        from unnest($1::text[], $2::smallint[], $3::float8[], $7::int[]) as lane (queue, priority, mark, place)
+        ${afterCompletion}
+       where ${isRunning(schema)}
+    ), ${ranking} moved as (
       delete from ${schema}.ready_tasks
-       where ctid = any (array(
-         select due.ctid
-           from lane
-          cross join lateral (
-            select ready.ctid
-              from ${schema}.ready_tasks as ready
-             where ready.queue = lane.queue and ready.priority = lane.priority
-               and ready.enqueued_at >= lane.mark and ready.enqueued_at <= statement_timestamp()
-             order by ready.enqueued_at, ready.task_id
-             limit $4
-               for update skip locked
-          ) as due
-          limit $4))
+       where ctid = any (array(${isRanked ? pickRanked(schema) : pickPlain(schema)}))
       returning *
     ), expired as (
       insert into ${schema}.finished_tasks
@@ -146,8 +166,9 @@ function claimStatement(schema: SqlText, born: "RUNNING" | "CLAIMED", completes:
     union all
     select task_id, null, null, null, null, null, null, null, null, null from expired
     union all
-    select null, null, null, null, null,
-           ceil(date_part('epoch', min(next.enqueued_at) - statement_timestamp()) * 1000), ${ended}, null
+    select null, null, null, null, ${allowed},
+           ceil(date_part('epoch', min(next.enqueued_at) - statement_timestamp()) * 1000), ${settled}, ${due},
+           ${cancelled}, null
       from lane
      cross join lateral (
        select ready.enqueued_at
@@ -160,25 +181,32 @@ function claimStatement(schema: SqlText, born: "RUNNING" | "CLAIMED", completes:
 }
 
 /** Where slots are free, and where tasks are fetched ahead. */
-export function claimTasks(schema: SqlText, born: "RUNNING" | "CLAIMED") {
-  const CLAIM = claimStatement(schema, born, false);
+export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
+  const PLAIN = claimStatement(schema, { born });
+  const RANKED = claimStatement(schema, { born, pick: "ranked" });
 
   return async (db: Db, request: ClaimRequest): Promise<ClaimReply> => {
-    const lease = born === "RUNNING" ? [] : [request.leaseMs];
-    return readRows(await db.query<Row>(CLAIM, [...claimValues(request), ...lease])).claim;
+    const { rules, lanes, leaseMs } = request;
+    const values = [...claimValues(request), ...(born === "RUNNING" ? [] : [leaseMs])];
+    if (rules === undefined) return readRows(await db.query<Row>(PLAIN, values), request).claim;
+    const queues = lanes.map(({ queue }) => queue);
+    const rows = await db.query<Row>(RANKED, [...values, ...rankedValues(queues, rules)]);
+    return readRows(rows, request).claim;
   };
 }
 
 /** A worker's round trip in one statement: ends what has succeeded, and takes what fits in its place. */
 export function completeAndClaim(schema: SqlText) {
-  const BOTH = claimStatement(schema, "RUNNING", true);
+  const BOTH = claimStatement(schema, { born: "RUNNING", completes: true });
 
   return async (
     db: Db,
     completed: readonly SettledTask[],
     request: ClaimRequest,
-  ): Promise<{ settle: SettleReply; claim: ClaimReply }> =>
-    readRows(await db.query<Row>(BOTH, [...claimValues(request), ...completionValues(completed)]));
+  ): Promise<{ settle: SettleReply; claim: ClaimReply }> => {
+    const values = [...claimValues(request), ...completionValues(completed)];
+    return readRows(await db.query<Row>(BOTH, values), request);
+  };
 }
 
 /** A random half that is new for every statement, and the task's own random half: a third of what a new uuid for each costs. */
@@ -193,10 +221,14 @@ function claimValues({ lanes, limit, workerId }: ClaimRequest): unknown[] {
     limit,
     workerId,
     randomUUID(),
+    lanes.map((lane, n) => lane.place ?? n),
   ];
 }
 
-function readRows(rows: readonly Row[]): { settle: SettleReply; claim: ClaimReply } {
+function readRows(
+  rows: readonly Row[],
+  request: ClaimRequest,
+): { settle: SettleReply; claim: ClaimReply } {
   const tasks: ClaimedTask[] = [];
   const expired: string[] = [];
   let summary: Summary | undefined;
@@ -205,10 +237,27 @@ function readRows(rows: readonly Row[]): { settle: SettleReply; claim: ClaimRepl
     else if (row[1] === null) expired.push(row[0]);
     else tasks.push(claimedTask(row));
   }
+  const [, , , , allowed, nextDueMs, settled, due, cancelled] = summary ?? [];
   return {
-    settle: completionReply(summary?.[6] ?? null, summary?.[8] ?? null),
-    claim: { tasks, expired, nextDueMs: summary?.[5] ?? null },
+    settle: completionReply(settled ?? null, cancelled ?? null),
+    claim: {
+      tasks,
+      expired,
+      nextDueMs: nextDueMs ?? null,
+      ...leftovers(request, tasks.length + expired.length, due ?? 0, allowed ?? 0),
+    },
   };
+}
+
+function leftovers(
+  { limit, rules }: ClaimRequest,
+  taken: number,
+  due: number,
+  allowed: number,
+): Pick<ClaimReply, "isFull" | "isHeldBack"> {
+  const isPartOfBatch = (rules?.maxClaimBatch ?? 0) > 0 && taken > 0 && taken < due;
+  const isFull = taken >= limit || taken < allowed || isPartOfBatch;
+  return { isFull, isHeldBack: !isFull && taken < due };
 }
 
 function claimedTask(row: TaskRow): ClaimedTask {

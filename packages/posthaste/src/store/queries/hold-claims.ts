@@ -6,12 +6,27 @@ export interface HeldClaim {
   readonly claimId: string;
 }
 
+export interface StoredClaim extends HeldClaim {
+  readonly isCancelRequested: boolean;
+}
+
 /** What a worker does about the claims it holds: renews them, and compares what it believes with what is stored. */
 export function holdClaims(schema: SqlText) {
   // What is held, stored rows that this worker knows nothing of included. There is no index by worker (see the table):
   // it reads what runs at this moment, in the whole cluster, once a heartbeat.
   const LIST = statement(sql`
-    select task_id as "id", claim_id as "claimId" from ${schema}.active_tasks where worker_id = $1`);
+    select task_id as "id", claim_id as "claimId", cancel_requested_at is not null as "isCancelRequested"
+      from ${schema}.active_tasks where worker_id = $1`);
+
+  // For a worker whose notifications do not arrive. Served by active_tasks_id_idx.
+  const CANCELLED = statement(sql`
+    select held.task_id as "id", held.claim_id as "claimId"
+      from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
+     cross join lateral (
+       select task_id, claim_id from ${schema}.active_tasks as active
+        where active.task_id = said.id and active.claim_id = said.claim and active.cancel_requested_at is not null
+        limit 1
+     ) as held`);
 
   // Fenced by claim_id, served by active_tasks_id_idx. A row that somebody has locked is left out: the next round renews
   // it, and a heartbeat must never wait for a finish or make one wait. Who never waits needs no lock order.
@@ -49,7 +64,11 @@ export function holdClaims(schema: SqlText) {
     async renew(db: Db, claims: readonly HeldClaim[], leaseMs: number): Promise<void> {
       await db.query(RENEW, [ids(claims), claimIds(claims), leaseMs]);
     },
-    list: (db: Db, workerId: string): Promise<HeldClaim[]> => db.query<HeldClaim>(LIST, [workerId]),
+    list: (db: Db, workerId: string): Promise<StoredClaim[]> =>
+      db.query<StoredClaim>(LIST, [workerId]),
+    /** Those of them whose cancellation was requested. */
+    cancelled: (db: Db, claims: readonly HeldClaim[]): Promise<HeldClaim[]> =>
+      db.query<HeldClaim>(CANCELLED, [ids(claims), claimIds(claims)]),
     adopt: (
       db: Db,
       claims: readonly HeldClaim[],

@@ -22,6 +22,8 @@ export interface TaskRow {
   readonly workerName: string | null;
   readonly workerHostname: string | null;
   readonly workerPid: number | null;
+  /** JSON text. */
+  readonly progress: string | null;
 }
 
 export interface AttemptRow {
@@ -45,7 +47,8 @@ export function readTask(schema: SqlText) {
            task.failed_at as "failedAt", task.cancelled_at as "cancelledAt", task.next_retry_at as "nextRetryAt",
            task.good_until as "goodUntil", task.retry_count as "retryCount", task.run_no as "runNo",
            task.error_code as "errorCode", task.worker_id as "workerId", worker.name as "workerName",
-           worker.hostname as "workerHostname", worker.pid as "workerPid"
+           worker.hostname as "workerHostname", worker.pid as "workerPid",
+           (select said.value from ${schema}.progress as said where said.task_id = $1) as "progress"
       from ${schema}.tasks as task left join ${schema}.workers as worker using (worker_id)
      where task.id = $1`);
 

@@ -1,60 +1,120 @@
-import { sql, statement, type Db, type SqlText } from "../sql.ts";
+import { sql, statement, type Db, type SqlText, type Statement } from "../sql.ts";
 import { EXPIRED_ERROR } from "./claim-tasks.ts";
+import { isRunning } from "./pick-ready.ts";
 
 export interface StartReply {
-  /** Started, with the number of the body that may now run. Asked for and in neither list: not ours any more. */
+  /** Started, with the number of the body that may now run. Asked for and in no list: not ours any more. */
   readonly started: readonly { readonly id: string; readonly runNo: number }[];
   readonly expired: readonly string[];
+  /** Still claimed, because a cap is reached: to be tried again when something has ended. */
+  readonly heldBack: readonly string[];
+  /** Still claimed, because their queue is paused. */
+  readonly paused: readonly string[];
 }
 
 /**
- * CLAIMED to RUNNING for tasks that were fetched ahead, once a slot is free. Here the deadline is checked again: what
- * passed it in the buffer ends EXPIRED and no attempt is counted. Fenced by claim_id; served by active_tasks_id_idx;
- * locks in id order (the claims come sorted) and waits, for the reason given in settle-tasks.ts.
+ * CLAIMED to RUNNING for tasks that were fetched ahead, once a slot is free. Here everything is asked again: what passed
+ * its deadline in the buffer ends EXPIRED and no attempt is counted; what is of a paused queue, or beyond its queue's cap,
+ * stays claimed. Fenced by claim_id; served by active_tasks_id_idx; locks in id order (the claims come sorted) and
+ * waits, for the reason given in settle-tasks.ts. With caps, the locks of lock-caps.ts come first.
  */
 export function startTasks(schema: SqlText) {
-  const START = statement(sql`
+  const PLAIN = startStatement(schema, false);
+  const CAPPED = startStatement(schema, true);
+
+  return async (
+    db: Db,
+    claims: readonly Claim[],
+    queueCaps?: ReadonlyMap<string, number>,
+  ): Promise<StartReply> => {
+    // Locked in the order of their ids, started in the order in which they were given.
+    const inOrder = claims
+      .map(({ id, claimId }, nth) => ({ id, claimId, nth }))
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    const values = [
+      inOrder.map(({ id }) => id),
+      inOrder.map(({ claimId }) => claimId),
+      inOrder.map(({ nth }) => nth),
+    ];
+    const rows =
+      queueCaps === undefined
+        ? await db.query<StartRow>(PLAIN, values)
+        : await db.query<StartRow>(CAPPED, [
+            ...values,
+            [...queueCaps.keys()],
+            [...queueCaps.values()],
+          ]);
+    const judged = (wanted: string): string[] =>
+      rows.flatMap(({ id, verdict }) => (verdict === wanted ? [id] : []));
+    return {
+      started: rows.flatMap(({ id, runNo }) => (runNo === null ? [] : [{ id, runNo }])),
+      expired: judged("late"),
+      heldBack: judged("held back"),
+      paused: judged("paused"),
+    };
+  };
+}
+
+/** With caps it counts what runs, and for that reads what is under way at this moment. */
+function startStatement(schema: SqlText, isCapped: boolean): Statement {
+  const room = isCapped
+    ? sql`room as materialized (
+      select said.queue, said.cap - (
+               select count(*) from ${schema}.active_tasks as active
+                where active.queue = said.queue and active.started_at is not null) as free
+        from unnest($4::text[], $5::int[]) as said (queue, cap)
+    ),`
+    : sql``;
+  const beyondCap = isCapped
+    ? sql`
+        when row_number() over (
+          partition by lane.queue, coalesce(lane.good_until <= statement_timestamp(), false) order by lane.nth
+        ) > (select room.free from room where room.queue = lane.queue) then 'held back'`
+    : sql``;
+  return statement(sql`
     with mine as materialized (
-      select held.*, coalesce(held.good_until <= statement_timestamp(), false) as is_late
-        from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
+      select held.*, said.nth
+        from unnest($1::uuid[], $2::uuid[], $3::int[]) as said (id, claim, nth)
        cross join lateral (
          select * from ${schema}.active_tasks as active
           where active.task_id = said.id and active.claim_id = said.claim and active.started_at is null
             for update
        ) as held
+    ), ${room} judged as materialized (
+      select lane.*,
+             case when lane.good_until <= statement_timestamp() then 'late'
+                  when not (${isRunning(schema)}) then 'paused' ${beyondCap}
+                  else 'fit' end as verdict
+        from mine as lane
     ), late as (
-      delete from ${schema}.active_tasks where task_id = any (array(select task_id from mine where is_late))
+      delete from ${schema}.active_tasks where task_id = any (array(select task_id from judged where verdict = 'late'))
     ), expired as (
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, claimed_at, finished_at, claim_id, worker_id, run_no, retry_count, crash_count,
          error_code, error)
       select task_id, 'EXPIRED', enqueued_at, claimed_at, statement_timestamp(), claim_id, worker_id, run_no,
              retry_count, crash_count, 'TASK_EXPIRED', ${EXPIRED_ERROR}
-        from mine
-       where is_late
+        from judged
+       where verdict = 'late'
       returning task_id
     ), started as (
       update ${schema}.active_tasks as active
          set started_at = statement_timestamp(), run_no = active.run_no + 1, claim_expires_at = null
-       where task_id = any (array(select task_id from mine where not is_late))
+       where task_id = any (array(select task_id from judged where verdict = 'fit'))
       returning active.task_id, active.run_no
     )
-    select task_id as "id", run_no as "runNo" from started
+    select task_id as "id", run_no as "runNo", 'fit' as "verdict" from started
     union all
-    select task_id, null from expired`);
+    select task_id, null, verdict from judged where verdict <> 'fit'`);
+}
 
-  return async (
-    db: Db,
-    claims: readonly { readonly id: string; readonly claimId: string }[],
-  ): Promise<StartReply> => {
-    const inOrder = [...claims].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const rows = await db.query<{ id: string; runNo: number | null }>(START, [
-      inOrder.map((claim) => claim.id),
-      inOrder.map((claim) => claim.claimId),
-    ]);
-    return {
-      started: rows.flatMap(({ id, runNo }) => (runNo === null ? [] : [{ id, runNo }])),
-      expired: rows.flatMap(({ id, runNo }) => (runNo === null ? [id] : [])),
-    };
-  };
+interface Claim {
+  readonly id: string;
+  readonly claimId: string;
+}
+
+interface StartRow {
+  readonly id: string;
+  readonly runNo: number | null;
+  readonly verdict: string;
 }

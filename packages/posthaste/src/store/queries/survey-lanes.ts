@@ -1,4 +1,5 @@
 import { sql, statement, type Db, type SqlText } from "../sql.ts";
+import { isRunning } from "./pick-ready.ts";
 
 export interface SurveyedLane {
   readonly queue: string;
@@ -10,21 +11,22 @@ export interface SurveyedLane {
 }
 
 /**
- * The lanes in use and where each begins: a loose scan over ready_tasks_claim_idx, one descent per lane. It walks dead
+ * The lanes in use of queues that run, and where each begins: a loose scan over ready_tasks_claim_idx, one descent per lane. It walks dead
  * rows at a lane's head where the claim does not, so it is asked for now and then, not every time.
  */
 export function surveyLanes(schema: SqlText) {
   const SURVEY = statement(sql`
     with recursive lane as (
       select first.*
-        from unnest($1::text[]) as wanted (queue)
+        from unnest($1::text[]) as lane (queue)
        cross join lateral (
          select ready.queue, ready.priority, ready.enqueued_at
            from ${schema}.ready_tasks as ready
-          where ready.queue = wanted.queue
+          where ready.queue = lane.queue
           order by ready.queue, ready.priority, ready.enqueued_at
           limit 1
        ) as first
+       where ${isRunning(schema)}
       union all
       select next.*
         from lane

@@ -1,0 +1,74 @@
+/** A task that was sent, from the sender's side. */
+import type { Json } from "../domain/json.ts";
+import type { TaskFailure, TaskResult } from "../domain/result.ts";
+import type { TaskStatus } from "../domain/task-lifecycle.ts";
+import type { AnyContract, CodeOf, OutputOf } from "./task.ts";
+
+export interface WaitOptions {
+  /** Stop waiting after this long: WAIT_TIMEOUT, which says nothing about the task. Default: wait as long as it takes. */
+  readonly timeoutMs?: number;
+  /** Stop waiting when it aborts; rejects with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** One run of the body. */
+export interface AttemptInfo {
+  /** 1 for the first. */
+  readonly attempt: number;
+  /** RUNNING while it lasts; then how it ended: COMPLETED, FAILED, CANCELLED, INTERRUPTED or WORKER_FAILURE. */
+  readonly outcome: string;
+  readonly willRetry: boolean;
+  readonly startedAt: Date;
+  readonly finishedAt: Date | null;
+  readonly errorCode: string | null;
+  readonly error: TaskFailure | null;
+  readonly workerId: string;
+}
+
+export interface TaskInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly status: TaskStatus;
+  readonly sentAt: Date;
+  /** When it may be claimed; moves with every retry. */
+  readonly enqueuedAt: Date;
+  readonly claimedAt: Date | null;
+  readonly startedAt: Date | null;
+  readonly completedAt: Date | null;
+  /** When it failed or expired. */
+  readonly failedAt: Date | null;
+  readonly cancelledAt: Date | null;
+  readonly nextRetryAt: Date | null;
+  readonly goodUntil: Date | null;
+  readonly retryCount: number;
+  readonly errorCode: string | null;
+  /** What the task last said with `ctx.progress()`. */
+  readonly progress: Json | null;
+  /** Who holds it, or held it last. */
+  readonly worker: {
+    readonly id: string;
+    readonly name: string | null;
+    readonly hostname: string | null;
+    readonly pid: number | null;
+  } | null;
+  /** Bodies that ran, oldest first. */
+  readonly attempts: readonly AttemptInfo[];
+}
+
+export interface TaskHandle<T extends AnyContract = AnyContract> {
+  readonly id: string;
+  /** How the task ended, as a value. Throws only if *waiting* failed (WAIT_TIMEOUT, TASK_NOT_FOUND, the signal). */
+  result(options?: WaitOptions): Promise<TaskResult<OutputOf<T>, CodeOf<T>>>;
+  /** The value; throws TaskFailedError if the task did not succeed. */
+  value(options?: WaitOptions): Promise<OutputOf<T>>;
+  info(): Promise<TaskInfo>;
+  /** What the task last said with `ctx.progress()`; null if it has said nothing. */
+  progress(): Promise<Json | null>;
+  /**
+   * "cancelled": it never runs. "requested": it is running, its `ctx.signal` aborts, and it ends CANCELLED. "finished": it
+   * had ended.
+   */
+  cancel(): Promise<"cancelled" | "requested" | "finished">;
+}

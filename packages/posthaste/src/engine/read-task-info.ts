@@ -1,0 +1,37 @@
+/** One task, whole, as handles and operators see it. */
+import type { TaskInfo } from "../define/task-handle.ts";
+import { PosthasteError } from "../domain/errors.ts";
+import type { Json } from "../domain/json.ts";
+import type { TaskFailure } from "../domain/result.ts";
+import type { TaskStatus } from "../domain/task-lifecycle.ts";
+import type { Database } from "./database.ts";
+
+export async function readTaskInfo(database: Database, id: string): Promise<TaskInfo> {
+  await database.ensureSchema();
+  const [row, attempts] = await Promise.all([
+    database.store.readTask.row(database.reads, id),
+    database.store.readTask.attempts(database.reads, id),
+  ]);
+  if (row === undefined) throw notFound(id);
+  const { runNo: _, workerId, workerName, workerHostname, workerPid, progress, ...facts } = row;
+  return {
+    ...facts,
+    progress: progress === null ? null : (JSON.parse(progress) as Json),
+    status: facts.status as TaskStatus,
+    worker:
+      workerId === null
+        ? null
+        : { id: workerId, name: workerName, hostname: workerHostname, pid: workerPid },
+    attempts: attempts.map((attempt) => ({
+      ...attempt,
+      error: attempt.error === null ? null : (JSON.parse(attempt.error) as TaskFailure),
+    })),
+  };
+}
+
+export function notFound(id: string): PosthasteError {
+  return new PosthasteError(
+    "TASK_NOT_FOUND",
+    `there is no task ${id}: it was never sent, or has been pruned`,
+  );
+}

@@ -1,0 +1,43 @@
+import { sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
+
+export interface ProgressReport {
+  readonly id: string;
+  readonly claimId: string;
+  /** JSON text. */
+  readonly value: string;
+}
+
+export function reportProgress(schema: SqlText) {
+  // Fenced by claim_id, served by active_tasks_id_idx. KEY SHARE keeps the row from being ended until the commit, and
+  // gets along with heartbeats; a row that is being ended at this moment is left out.
+  const WRITE = statement(sql`
+    insert into ${schema}.progress as known (task_id, run_no, updated_at, value)
+    select held.task_id, held.run_no, statement_timestamp(), $3::jsonb -> said.id::text
+      from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
+     cross join lateral (
+       select active.task_id, active.run_no from ${schema}.active_tasks as active
+        where active.task_id = said.id and active.claim_id = said.claim and active.started_at is not null
+          for key share skip locked
+     ) as held
+    on conflict (task_id) do update
+       set run_no = excluded.run_no, updated_at = excluded.updated_at, value = excluded.value`);
+
+  const READ = statement(sql`select value as "value" from ${schema}.progress where task_id = $1`);
+
+  return {
+    /** One report a task at most; in the order of their ids, so that two writers never wait for each other. */
+    async write(db: Db, reports: readonly ProgressReport[]): Promise<void> {
+      const inOrder = [...reports].sort((a, b) => (a.id < b.id ? -1 : 1));
+      await db.query(WRITE, [
+        uuidArray(inOrder.map(({ id }) => id)),
+        uuidArray(inOrder.map(({ claimId }) => claimId)),
+        `{${inOrder.map(({ id, value }) => `"${id}":${value}`).join(",")}}`,
+      ]);
+    },
+    /** JSON text, or undefined if nothing was said. */
+    async read(db: Db, id: string): Promise<string | undefined> {
+      const [row] = await db.query<{ value: string }>(READ, [id]);
+      return row?.value;
+    },
+  };
+}

@@ -1,0 +1,141 @@
+/** Where a worker's claims come from: it knows when to ask, where to look, how much fits and which rules hold. */
+import type { Config } from "../domain/config.ts";
+import type { WakeHint } from "../domain/wake-hint.ts";
+import type { WorkerPlan } from "../domain/worker-options.ts";
+import type { Connection } from "../store/connection.ts";
+import type { ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
+import { noRules, type ClaimRules } from "../store/queries/pick-ready.ts";
+import type { Store } from "../store/store.ts";
+import { ClaimAppetite } from "./claim-appetite.ts";
+import { claimBudget, type Held } from "./claim-budget.ts";
+import { ClaimLanes } from "./claim-lanes.ts";
+
+export interface ClaimDeskOptions {
+  readonly store: Store;
+  readonly config: Config;
+  readonly plan: WorkerPlan;
+  readonly workerId: string;
+  /** The tasks this worker knows. */
+  readonly taskNames: readonly string[];
+}
+
+export interface ClaimRequests {
+  /** Tasks to run now. */
+  readonly claim: ClaimRequest | undefined;
+  /** Tasks to hold until a slot is free. */
+  readonly ahead: ClaimRequest | undefined;
+}
+
+const nothing: ClaimRequests = { claim: undefined, ahead: undefined };
+
+export class ClaimDesk {
+  readonly #options: ClaimDeskOptions;
+  readonly #lanes: ClaimLanes;
+  readonly #appetite: ClaimAppetite;
+  /** Undefined: there are none. */
+  readonly rules: ClaimRules | undefined;
+
+  constructor(options: ClaimDeskOptions) {
+    const { config, plan } = options;
+    this.#options = options;
+    this.#lanes = new ClaimLanes(plan.queueRanks);
+    this.#appetite = new ClaimAppetite(config.resilience.notifyPollIntervalMs);
+    this.rules = claimRules(options);
+  }
+
+  /** Something landed in a queue. */
+  hint(queue: string, hint: WakeHint): void {
+    const now = performance.now();
+    this.#lanes.hint(queue, hint, now);
+    this.#appetite.wake(hint.due, now);
+  }
+
+  /** Something may have landed, nobody knows where. */
+  look(): void {
+    this.#appetite.lookAround();
+  }
+
+  /** Counts what has said that there may be work. */
+  get wakes(): number {
+    return this.#appetite.wakes;
+  }
+
+  isSurveyDue(now: number): boolean {
+    return this.#appetite.isSurveyDue(now);
+  }
+
+  restMs(now: number): number {
+    return this.#appetite.restMs(now);
+  }
+
+  /** Whether what was fetched ahead may be started: not while it waits for room under a cap. */
+  mayStart(now: number, hasEnded: boolean): boolean {
+    return !this.#appetite.isHeldBack || hasEnded || this.#appetite.isRetryDue(now);
+  }
+
+  /** Something ended without this worker writing it: there may be room under a cap. */
+  madeRoom(): void {
+    this.#appetite.madeRoom();
+  }
+
+  /** What to ask for now. `hasEnded`: something of this worker's has just ended, which may have made room under a cap. */
+  requests(now: number, held: Held, hasEnded: boolean): ClaimRequests {
+    if (!this.#appetite.isHungry(now) && !(hasEnded && this.#appetite.isHeldBack)) return nothing;
+    if (this.#lanes.isEmpty) {
+      this.#appetite.loseTrack();
+      return nothing;
+    }
+    const { now: free, ahead } = claimBudget(this.#options.plan, this.#options.config, held);
+    return {
+      claim: free > 0 ? this.#request(free, now) : undefined,
+      ahead: ahead > 0 ? this.#request(ahead, now) : undefined,
+    };
+  }
+
+  fed(request: ClaimRequest | undefined, reply: ClaimReply | undefined, wakesBefore: number): void {
+    if (request === undefined || reply === undefined) return;
+    const now = performance.now();
+    this.#lanes.advance(reply.tasks, now);
+    const { isFull, isHeldBack, nextDueMs } = reply;
+    this.#appetite.fed({ isFull, isHeldBack, nextDueMs, wakesBefore }, now);
+  }
+
+  /** A start found a cap reached. */
+  heldBack(): void {
+    this.#appetite.holdBack(performance.now());
+  }
+
+  async survey(connection: Connection): Promise<void> {
+    const { store, plan } = this.#options;
+    const startedAt = performance.now();
+    const wakesBefore = this.#appetite.wakes;
+    const found = await store.surveyLanes(connection, plan.queues);
+    const now = performance.now();
+    this.#lanes.correct(found, startedAt);
+    const firstDueMs = Math.min(...found.map(({ dueMs }) => dueMs), Infinity);
+    this.#appetite.surveyed({ tookMs: now - startedAt, firstDueMs, wakesBefore }, now);
+  }
+
+  #request(limit: number, now: number): ClaimRequest {
+    const { workerId, config } = this.#options;
+    const lanes = this.#lanes.list(this.#appetite.isFeast, now);
+    const rules = this.rules ?? (this.#lanes.hasTies ? noRules : undefined);
+    return { lanes, limit, workerId, leaseMs: config.claimLeaseMs, rules };
+  }
+}
+
+function claimRules({ config, plan, taskNames }: ClaimDeskOptions): ClaimRules | undefined {
+  const isFree =
+    plan.queueCaps.size === 0 &&
+    config.clusterWideCap === null &&
+    plan.maxClaimBatch === 0 &&
+    config.unknownTasks === "fail";
+  if (isFree) return undefined;
+  return {
+    queueCaps: plan.queueCaps,
+    clusterWideCap: config.clusterWideCap,
+    maxClaimBatch: plan.maxClaimBatch,
+    isSoft: config.prefetchBuffer > 0,
+    names: config.unknownTasks === "release" ? taskNames : null,
+  };
+}

@@ -1,0 +1,102 @@
+/** Completing a task in one commit with what its body writes: in a transaction of ours, or in one of the user's. */
+import type { CallersTransaction } from "../define/send-options.ts";
+import type { AnyTask } from "../define/task.ts";
+import type { TaskTransaction } from "../define/task-context.ts";
+import { isFailure, TaskError } from "../domain/result.ts";
+import { TaskAborted } from "../domain/task-aborted.ts";
+import type { Database } from "../engine/database.ts";
+import { isRepeatable } from "../engine/repeat-safely.ts";
+import { Backoff } from "../runtime/backoff.ts";
+import { pause } from "../runtime/pause.ts";
+import { isConnectionError } from "../store/pg-errors.ts";
+import type { Claim, CompletionFate } from "../store/queries/complete-with-effects.ts";
+import type { Db } from "../store/sql.ts";
+import { joinTransaction } from "../store/transaction.ts";
+import { judgeReturned } from "./execute-task.ts";
+
+export interface CompletingRun {
+  readonly claim: Claim;
+  readonly task: AnyTask;
+  readonly database: Database;
+  readonly resultLimit: number | null;
+  /** Throws if the attempt may do nothing more. */
+  readonly checkAborted: () => void;
+}
+
+/** A `fail(…)` on its way out of a transaction, which it rolls back. */
+class RolledBack extends Error {
+  readonly returned: unknown;
+
+  constructor(returned: unknown) {
+    super("rolled back");
+    this.returned = returned;
+  }
+}
+
+/** Runs `use` and the completion in one commit. `isDone` is false where `use` returned a failure. */
+export async function completeInTransaction<Value>(
+  run: CompletingRun,
+  use: (tx: TaskTransaction) => Promise<Value>,
+): Promise<{ readonly value: Value; readonly isDone: boolean }> {
+  const { database, claim } = run;
+  run.checkAborted();
+  await database.ensureSchema();
+  try {
+    const value = await database.taskPool.inTransaction(
+      async (client) => {
+        const returned = await use(client as TaskTransaction);
+        if (isFailure(returned)) throw new RolledBack(returned);
+        await completeOn(run, joinTransaction(client), returned);
+        return returned;
+      },
+      async (error) =>
+        isConnectionError(error) && (await awaitCompletion(database, claim)) === "committed",
+    );
+    await tellWaiters(database, claim);
+    return { value, isDone: true };
+  } catch (error) {
+    if (error instanceof RolledBack) return { value: error.returned as Value, isDone: false };
+    throw error;
+  }
+}
+
+/** Completes inside the caller's transaction; whether that commits is for `awaitCompletion` to find out. */
+export async function completeInCallersTransaction(
+  run: CompletingRun,
+  value: unknown,
+  tx: CallersTransaction,
+): Promise<void> {
+  run.checkAborted();
+  await completeOn(run, joinTransaction(tx), value);
+}
+
+async function completeOn(run: CompletingRun, db: Db, value: unknown): Promise<void> {
+  const { task, claim, database, resultLimit } = run;
+  const judged = await judgeReturned(task, value, resultLimit);
+  if (!judged.ok) throw new TaskError(judged.error.code, judged.error.message, judged.error.data);
+  run.checkAborted();
+  const answer = await database.store.completeWithEffects.complete(db, claim, judged.value);
+  if (answer === "cancelled") throw new TaskAborted("CANCEL_REQUESTED");
+  if (answer === "lost") throw new TaskAborted("CLAIM_LOST");
+}
+
+/** Resolves when the transaction that completed this claim has ended, however long that and the database take. */
+export async function awaitCompletion(
+  database: Database,
+  claim: Claim,
+): Promise<Exclude<CompletionFate, "open">> {
+  const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
+  for (;;) {
+    try {
+      const fate = await database.store.completeWithEffects.fate(database.reads, claim);
+      if (fate !== "open") return fate;
+    } catch (error) {
+      if (!isRepeatable(error)) throw error;
+    }
+    await pause(backoff.next());
+  }
+}
+
+export async function tellWaiters({ store, reads }: Database, { id }: Claim): Promise<void> {
+  await store.awaitResults.notify(reads, [id]).catch(() => undefined); // waiters poll
+}

@@ -1,0 +1,29 @@
+import type { AnyTask } from "../define/task.ts";
+import { isRecord } from "../domain/option-reader.ts";
+import { parseRetryPolicy, type RetryPolicy } from "../domain/retry.ts";
+
+/** What was decided about a task's attempts when it was sent. */
+export interface Decided {
+  readonly retry: RetryPolicy | null;
+  readonly timeoutMs: number | undefined;
+}
+
+/** Beyond that, a timer rings at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+function isTimeout(stored: unknown): stored is number {
+  return typeof stored === "number" && stored > 0 && stored <= LONGEST_TIMER_MS;
+}
+
+/** What was sent decides; a task that was sent without any option takes those of this worker's definition. */
+export function readDecided(options: string | null, task: AnyTask | undefined): Decided {
+  if (options === null) return { retry: task?.retry ?? null, timeoutMs: task?.timeoutMs };
+  // A row that was sent by SQL may hold anything there.
+  const stored: unknown = JSON.parse(options);
+  if (!isRecord(stored)) return { retry: null, timeoutMs: undefined };
+  const { retry, timeoutMs } = stored;
+  return {
+    retry: parseRetryPolicy(retry),
+    timeoutMs: isTimeout(timeoutMs) ? timeoutMs : undefined,
+  };
+}

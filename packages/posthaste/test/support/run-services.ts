@@ -1,0 +1,20 @@
+/** What a body may ask of its worker, for tests without a database: whoever asks the database is told that there is none. */
+import type { Logger } from "../../src/domain/logger.ts";
+import { Database } from "../../src/engine/database.ts";
+import { ProgressReports } from "../../src/worker/progress-reports.ts";
+import type { RunServices } from "../../src/worker/run-services.ts";
+import { silentLogger } from "./loggers.ts";
+
+export function servicesWithoutDatabase(log: Logger = silentLogger): RunServices {
+  const none = (): Promise<never> => Promise.reject(new Error("this test has no database"));
+  const database = new Database({ locate: none, schema: "posthaste", autoMigrate: false, log });
+  return {
+    workerId: "w",
+    log,
+    database,
+    payload: { warnBytes: null, rejectBytes: null },
+    context: undefined,
+    progress: new ProgressReports(database, log),
+    sendChild: none,
+  };
+}
