@@ -1,5 +1,10 @@
 export { posthaste, type Posthaste } from "./app/posthaste.ts";
-export type { AppConfig } from "./app/read-app-config.ts";
+export type {
+  AppConfig,
+  QueueOptions,
+  RecoveryOptions,
+  ResilienceOptions,
+} from "./app/read-app-config.ts";
 export type { SendManyItem } from "./app/send-many-items.ts";
 export type { WaitOptions } from "./client/result-waits.ts";
 export type { SendOptions } from "./client/sender.ts";
@@ -25,7 +30,7 @@ export {
   type TaskResult,
 } from "./domain/result.ts";
 export { TASK_TERMINAL_STATES, TaskStatus } from "./domain/task-lifecycle.ts";
-export type { WorkerOptions } from "./domain/worker-options.ts";
+export type { LogLevel, WorkerOptions } from "./domain/worker-options.ts";
 export type { TaskOptions } from "./engine/compose-task.ts";
 export type { CallersTransaction } from "./store/transaction.ts";
 export { TaskAborted, type AbortReason } from "./worker/task-run.ts";

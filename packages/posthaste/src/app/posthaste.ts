@@ -4,8 +4,12 @@ import { ResultWaits } from "../client/result-waits.ts";
 import { Sender, type SendOptions } from "../client/sender.ts";
 import { taskHandle, type TaskHandle } from "../client/task-handle.ts";
 import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
+import { configSettings, type Setting } from "../domain/config-settings.ts";
+import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
-import { readWorkerOptions, type WorkerOptions } from "../domain/worker-options.ts";
+import { atLevel } from "../domain/level-logger.ts";
+import type { Logger } from "../domain/logger.ts";
+import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
 import { isUuid } from "../engine/uuid-v7.ts";
 import { startReaper } from "../reaper/reaper.ts";
@@ -64,8 +68,12 @@ export function posthaste(given: AppConfig = {}): Posthaste {
   const { database, waits, sender, tasks, contracts } = parts;
   let closing: Promise<void> | undefined;
 
-  const app: Posthaste & { readonly [appBrand]: readonly string[] } = {
-    [appBrand]: tasks.map(({ name }) => name),
+  const app: Posthaste & { readonly [appBrand]: AppFacts } = {
+    [appBrand]: {
+      taskNames: tasks.map(({ name }) => name),
+      config: parts.config,
+      settings: configSettings(parts.config, given, process.env),
+    },
     async send(task, ...[input, options]) {
       return taskHandle(database, waits, await sender.send(task, input, options));
     },
@@ -91,10 +99,19 @@ export function posthaste(given: AppConfig = {}): Posthaste {
 /** Registered, not local: an app stays an app when two copies of this package are loaded. */
 const appBrand: unique symbol = Symbol.for("posthaste.app");
 
-/** The names of the tasks of an app, or undefined if the value is no app. */
-export function appTaskNames(value: unknown): readonly string[] | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  return Reflect.get(value, appBrand) as readonly string[] | undefined;
+/** What the command line wants to know of an app. */
+export interface AppFacts {
+  readonly taskNames: readonly string[];
+  readonly config: Config;
+  readonly settings: readonly Setting[];
+}
+
+export function isApp(value: unknown): value is Posthaste {
+  return typeof value === "object" && value !== null && Reflect.has(value, appBrand);
+}
+
+export function appFacts(app: Posthaste): AppFacts {
+  return Reflect.get(app, appBrand) as AppFacts;
 }
 
 type Parts = ReturnType<typeof assemble>;
@@ -102,6 +119,8 @@ type Parts = ReturnType<typeof assemble>;
 function assemble(given: AppConfig) {
   const { config, tasks, contracts } = readAppConfig(given, process.env);
   const log = given.logger ?? jsonLogger("info");
+  const logAt = (level: LogLevel | undefined): Logger =>
+    given.logger === undefined && level !== undefined ? jsonLogger(level) : atLevel(log, level);
   const location = new DatabaseLocation(config, log);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
@@ -117,17 +136,29 @@ function assemble(given: AppConfig) {
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
   const sender = new Sender(database, config, log);
   const workers = new Set<Worker>();
-  return { config, tasks, contracts, log, location, database, listener, waits, sender, workers };
+  return {
+    config,
+    tasks,
+    contracts,
+    logAt,
+    location,
+    database,
+    listener,
+    waits,
+    sender,
+    workers,
+  };
 }
 
 function makeWorker(
-  { config, tasks, log, database, listener, workers }: Parts,
+  { config, tasks, logAt, database, listener, workers }: Parts,
   options?: WorkerOptions,
 ): Worker {
   const { plan, problems } = readWorkerOptions(options, config, availableParallelism());
   if (problems.length > 0) {
     throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", problems);
   }
+  const log = logAt(plan.logLevel);
   const worker = new Worker({
     database,
     config,

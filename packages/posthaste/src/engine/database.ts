@@ -56,7 +56,7 @@ export class Database {
     return Connection.open({
       url,
       profile,
-      preparedStatements,
+      preparedStatements: preparedStatements ?? true,
       applicationName: `posthaste ${purpose}`,
     });
   }
@@ -67,7 +67,7 @@ export class Database {
     return Connection.open({
       url: sessionUrl,
       profile: "reads",
-      preparedStatements,
+      preparedStatements: preparedStatements ?? true,
       applicationName: "posthaste listener",
     });
   }

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { childLogger } from "../domain/child-logger.ts";
+import { concurrencyLine, effectiveConfig } from "../domain/config-settings.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { parseWakeHints } from "../domain/wake-hint.ts";
@@ -85,6 +86,8 @@ export class Worker implements AsyncDisposable {
   async #begin(): Promise<Life> {
     const { database, plan, registry, config, listener } = this.#setup;
     const name = plan.name ?? `${hostname()}:${process.pid}`;
+    this.#log.info({ config: effectiveConfig(config, plan) }, "effective config");
+    this.#log.info(concurrencyLine(config, plan));
     const loop = new WorkLoop({ ...this.#setup, workerId: this.id, log: this.#log });
     database.reads.warmUp();
     loop.warmUp();
