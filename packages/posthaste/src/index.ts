@@ -1,12 +1,22 @@
 export type { Admin, QueueInfo } from "./admin/admin.ts";
 export { posthaste, type Posthaste } from "./app/posthaste.ts";
-export type { AppConfig } from "./app/read-app-config.ts";
+export type {
+  AppConfig,
+  QueueOptions,
+  RecoveryOptions,
+  ResilienceOptions,
+} from "./app/read-app-config.ts";
 export type { SendManyItem } from "./app/send-many-items.ts";
 export { defineTask, implement } from "./define/define-task.ts";
 export { exponential, fixed } from "./define/retry-policies.ts";
 export type { CodeOf, InputOf, OutputOf, Task, TaskContract } from "./define/task.ts";
 export type { CallersTransaction, SendOptions, TaskOptions } from "./define/send-options.ts";
-export type { Register, TaskContext, TaskTransaction, WorkerContext } from "./define/task-context.ts";
+export type {
+  Register,
+  TaskContext,
+  TaskTransaction,
+  WorkerContext,
+} from "./define/task-context.ts";
 export type { AttemptInfo, TaskHandle, TaskInfo, WaitOptions } from "./define/task-handle.ts";
 export {
   PosthasteError,
@@ -26,5 +36,5 @@ export {
 } from "./domain/result.ts";
 export { TaskAborted, type AbortReason } from "./domain/task-aborted.ts";
 export { TASK_TERMINAL_STATES, TaskStatus } from "./domain/task-lifecycle.ts";
-export type { WorkerOptions } from "./domain/worker-options.ts";
+export type { LogLevel, WorkerOptions } from "./domain/worker-options.ts";
 export type { Worker } from "./worker/worker.ts";

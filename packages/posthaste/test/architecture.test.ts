@@ -32,7 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "embedded",
     "version.ts",
   ],
-  cli: ["domain", "engine", "app", "version.ts"],
+  cli: ["domain", "runtime", "engine", "app", "version.ts"],
   "index.ts": ["domain", "define", "admin", "worker", "app"],
   "version.ts": [],
 };

@@ -1,5 +1,5 @@
 /** Finds the database an app works on, starting the embedded one if no other was named, and says which it is. */
-import type { Config, DatabaseConfig } from "../domain/config.ts";
+import { databaseAt, type Config, type DatabaseConfig } from "../domain/config.ts";
 import { maskSecrets } from "../domain/connection-url.ts";
 import type { Logger } from "../domain/logger.ts";
 import { useEmbeddedPostgres, type EmbeddedPostgres } from "../embedded/embedded-postgres.ts";
@@ -35,7 +35,7 @@ export class DatabaseLocation {
     this.#log.info(
       `database: embedded PostgreSQL ${version} in ${directory} (${how}); for development only`,
     );
-    return { url, sessionUrl: url, preparedStatements: true };
+    return databaseAt(url);
   };
 
   async release(): Promise<void> {

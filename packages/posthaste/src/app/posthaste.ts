@@ -6,9 +6,14 @@ import { Sender } from "../client/sender.ts";
 import { taskHandle } from "../client/task-handle.ts";
 import type { SendOptions } from "../define/send-options.ts";
 import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
+import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
+import { configSettings, type Setting } from "../domain/config-settings.ts";
+import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
-import { readWorkerOptions, type WorkerOptions } from "../domain/worker-options.ts";
+import { atLevel } from "../domain/level-logger.ts";
+import type { Logger } from "../domain/logger.ts";
+import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
 import { startReaper } from "../reaper/reaper.ts";
@@ -69,8 +74,12 @@ export function posthaste(given: AppConfig = {}): Posthaste {
   const { database, waits, sender, tasks, contracts } = parts;
   let closing: Promise<void> | undefined;
 
-  const app: Posthaste & { readonly [appBrand]: readonly string[] } = {
-    [appBrand]: tasks.map(({ name }) => name),
+  const app: Posthaste & { readonly [appBrand]: AppFacts } = {
+    [appBrand]: {
+      taskNames: tasks.map(({ name }) => name),
+      config: parts.config,
+      settings: configSettings(parts.config, given, process.env),
+    },
     async send(task, ...[input, options]) {
       return taskHandle(database, waits, await sender.send(task, input, options));
     },
@@ -97,17 +106,33 @@ export function posthaste(given: AppConfig = {}): Posthaste {
 /** Registered, not local: an app stays an app when two copies of this package are loaded. */
 const appBrand: unique symbol = Symbol.for("posthaste.app");
 
-/** The names of the tasks of an app, or undefined if the value is no app. */
-export function appTaskNames(value: unknown): readonly string[] | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  return Reflect.get(value, appBrand) as readonly string[] | undefined;
+/** What the command line wants to know of an app. */
+export interface AppFacts {
+  readonly taskNames: readonly string[];
+  readonly config: Config;
+  readonly settings: readonly Setting[];
+}
+
+export function isApp(value: unknown): value is Posthaste {
+  return typeof value === "object" && value !== null && Reflect.has(value, appBrand);
+}
+
+export function appFacts(app: Posthaste): AppFacts {
+  return Reflect.get(app, appBrand) as AppFacts;
 }
 
 type Parts = ReturnType<typeof assemble>;
 
 function assemble(given: AppConfig) {
-  const { config, tasks, contracts } = readAppConfig(given, process.env);
+  const {
+    config,
+    tasks,
+    contracts,
+    context = (): WorkerContext => undefined,
+  } = readAppConfig(given, process.env);
   const log = given.logger ?? jsonLogger("info");
+  const logAt = (level: LogLevel | undefined): Logger =>
+    given.logger === undefined && level !== undefined ? jsonLogger(level) : atLevel(log, level);
   const location = new DatabaseLocation(config, log);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
@@ -123,13 +148,12 @@ function assemble(given: AppConfig) {
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
   const sender = new Sender(database, config, log);
   const workers = new Set<Worker>();
-  const context = given.context ?? (() => undefined);
   return {
     config,
     tasks,
     contracts,
     context,
-    log,
+    logAt,
     location,
     database,
     listener,
@@ -140,13 +164,14 @@ function assemble(given: AppConfig) {
 }
 
 function makeWorker(
-  { config, tasks, log, database, listener, workers, waits, sender, context }: Parts,
+  { config, tasks, context, logAt, database, listener, workers, waits, sender }: Parts,
   options?: WorkerOptions,
 ): Worker {
   const { plan, problems } = readWorkerOptions(options, config, availableParallelism());
   if (problems.length > 0) {
     throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", problems);
   }
+  const log = logAt(plan.logLevel);
   const worker = new Worker({
     database,
     config,

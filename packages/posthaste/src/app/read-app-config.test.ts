@@ -77,6 +77,15 @@ test("a logger has pino's four methods", () => {
   expect(problemsOf({ logger: null }).map(({ path }) => path)).toEqual(["logger"]);
 });
 
+test("a context is a function, and is handed on", () => {
+  const context = () => ({ mailer: "smtp" });
+  expect(readAppConfig({ context }, {}).context).toBe(context);
+  expect(readAppConfig({}, {}).context).toBeUndefined();
+  expect(problemsOf({ context: { mailer: "smtp" } })).toEqual([
+    { path: "context", message: "expected a function, found an object" },
+  ]);
+});
+
 test("problems of the config, the tasks and the logger come in one error, a line each", () => {
   const given = { schema: "NO", tasks: [5], logger: {}, queue: {} };
   expect(() => readAppConfig(given as unknown as AppConfig, {})).toThrow(

@@ -1,4 +1,6 @@
 /** Everything `posthaste()` was given, checked together: the config's rules and the tasks' among each other. */
+import type { MaybePromise } from "../define/schema.ts";
+import type { WorkerContext } from "../define/task-context.ts";
 import { isContract, isTask, type AnyContract, type AnyTask } from "../define/task.ts";
 import { DEFAULT_QUEUE, readConfig, type Config, type Environment } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
@@ -18,7 +20,9 @@ export interface AppConfig {
         readonly url: string;
         /** A direct connection for LISTEN, when `url` leads to a transaction pooler. */
         readonly sessionUrl?: string;
-        /** Off behind a transaction pooler that does not know prepared statements. Default true. */
+        /** How many connections `ctx.transaction` may use at once, 1–1,000. Default 10. */
+        readonly poolSize?: number;
+        /** Whether statements are prepared. Default: on, except behind a pooler. */
         readonly preparedStatements?: boolean;
       };
   /** The schema that holds everything. Default "posthaste". */
@@ -28,36 +32,77 @@ export interface AppConfig {
   /** The tasks this app's workers can run. */
   readonly tasks?: readonly AnyContract[];
   /** Queues besides which none may be named; left out, there is "default". */
-  readonly queues?: Readonly<Record<string, { readonly priority?: number }>>;
+  readonly queues?: Readonly<Record<string, QueueOptions>>;
+  /** How many tasks may run at once in all workers together; not with a `prefetchBuffer`. Default null: no limit. */
+  readonly clusterWideCap?: number | null;
   /** Tasks a worker fetches beyond its free slots. Default 0. */
   readonly prefetchBuffer?: number;
-  /** How long a claim is good without a renewal. Default 60,000. */
+  /** How long a claim is good without a renewal; at least two claimer heartbeats. Default 60,000. */
   readonly claimLeaseMs?: number;
-  readonly recovery?: {
-    readonly checkIntervalMs?: number;
-    readonly runnerHeartbeatIntervalMs?: number;
-    readonly claimerHeartbeatIntervalMs?: number;
-  };
+  /** What a worker does with a task whose name it does not know: fail it, or leave it to others. Default "fail". */
+  readonly unknownTasks?: "fail" | "release";
+  /** When a worker counts as gone, what becomes of its tasks, and how long what is over is kept. */
+  readonly recovery?: RecoveryOptions;
   /** How workers behave while the database is away. */
-  readonly resilience?: {
-    readonly dbRetryInitialMs?: number;
-    readonly dbRetryMaxMs?: number;
-    /** 0: for ever. */
-    readonly dbRetryMaxAttempts?: number;
-    readonly notifyPollIntervalMs?: number;
-  };
+  readonly resilience?: ResilienceOptions;
   readonly payload?: {
     /** Inputs above this are logged once per task. Default 1 MiB; null: never. */
     readonly warnBytes?: number | null;
     /** Inputs above this are refused. Default null: none. */
     readonly rejectBytes?: number | null;
   };
+  /** Makes, once for each worker, what handlers get as `ctx.context`. */
+  readonly context?: () => MaybePromise<WorkerContext>;
   /** Any object with pino's debug, info, warn and error. Default: JSON lines to stderr, level info. */
   readonly logger?: Logger;
 }
 
+export interface QueueOptions {
+  /** Which queue is emptied first, and the priority of tasks that name none; 1–100, lower is first. Default 100. */
+  readonly priority?: number;
+  /** How many tasks of the queue may run at once, at least 1: to stop a queue, pause it. Default null: no limit. */
+  readonly maxConcurrency?: number | null;
+}
+
+export interface RecoveryOptions {
+  /** Give tasks back that a silent worker has claimed and not started. Default true. */
+  readonly autoRequeueStaleClaimed?: boolean;
+  /** 1,000–3,600,000, at least two claimer heartbeats. Default 120,000. */
+  readonly claimedStaleThresholdMs?: number;
+  /** End, or retry by their policy, tasks that run on a silent worker. Default true. */
+  readonly autoFailStaleRunning?: boolean;
+  /** 1,000–7,200,000, at least two runner heartbeats. Default 300,000. */
+  readonly runningStaleThresholdMs?: number;
+  /** How often the maintenance pass runs, 1,000–600,000. Default 30,000. */
+  readonly checkIntervalMs?: number;
+  /** How often a worker vouches for what it runs, 1,000–120,000. Default 30,000. */
+  readonly runnerHeartbeatIntervalMs?: number;
+  /** How often a worker vouches for what it has claimed and not started, 1,000–120,000. Default 30,000. */
+  readonly claimerHeartbeatIntervalMs?: number;
+  /** How long heartbeats are kept, 1–8,760; null: for ever. Default 24. */
+  readonly heartbeatRetentionHours?: number | null;
+  /** How long the states of workers are kept, 1–8,760; null: for ever. Default 168. */
+  readonly workerStateRetentionHours?: number | null;
+  /** How long tasks that have ended are kept, 1–43,800; null: for ever. Default 720. */
+  readonly terminalRecordRetentionHours?: number | null;
+  /** How long a worker's session may be missing before the worker counts as crashed, 1,000–600,000. Default 5,000. */
+  readonly crashGraceMs?: number;
+}
+
+export interface ResilienceOptions {
+  /** The first pause, 100–60,000; it doubles with every further one. Default 500. */
+  readonly dbRetryInitialMs?: number;
+  /** The longest pause, 500–300,000. Default 30,000. */
+  readonly dbRetryMaxMs?: number;
+  /** After how many pauses a worker gives up, 0–10,000. Default 0: never. */
+  readonly dbRetryMaxAttempts?: number;
+  /** How often workers and waits look by themselves, 1,000–300,000. Default 5,000. */
+  readonly notifyPollIntervalMs?: number;
+}
+
 export interface ReadAppConfig {
   readonly config: Config;
+  readonly context: AppConfig["context"];
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
 }
@@ -65,13 +110,17 @@ export interface ReadAppConfig {
 export function readAppConfig(given: AppConfig, environment: Environment): ReadAppConfig {
   const { config, problems: found } = readConfig(given, environment);
   const problems = [...found];
-  const { tasks, logger } = isRecord(given) ? given : {};
+  const { tasks, logger, context } = isRecord(given) ? given : {};
   const listed = readTasks(tasks, config, problems);
+  if (context !== undefined && typeof context !== "function") {
+    problems.push({ path: "context", message: `expected a function, found ${article(context)}` });
+  }
   checkLogger(logger, problems);
   if (problems.length > 0)
     throw PosthasteError.of("CONFIG_INVALID", "the config is not valid", problems);
   return {
     config,
+    context: given.context,
     tasks: listed.filter(isTask),
     contracts: listed.filter((task) => !isTask(task)),
   };

@@ -1,29 +1,62 @@
+import { availableParallelism } from "node:os";
 import { Command } from "commander";
-import { appTaskNames } from "../app/posthaste.ts";
+import { appFacts, type Posthaste } from "../app/posthaste.ts";
+import { settingLines, workerSettings, type Setting } from "../domain/config-settings.ts";
+import type { Config } from "../domain/config.ts";
+import { PosthasteError } from "../domain/errors.ts";
+import { readWorkerOptions } from "../domain/worker-options.ts";
 import { loadApp } from "./load-app.ts";
 import { complain, paint, say } from "./output.ts";
+import { workerFlags } from "./worker-flags.ts";
 
 export function checkCommand(): Command {
   return new Command("check")
-    .description("say what is wrong with an app without running it; exit code 1 if anything is")
+    .description(
+      "show every setting of an app and say what is wrong, without running it; exit code 1 if anything is",
+    )
     .argument("<app>", "the file that exports the app, e.g. app.ts")
     .option("--live", "ask the database too: does it answer, and is its schema right?")
     .action(async (file: string, { live = false }: { live?: boolean }) => {
       const app = await loadApp(file);
       try {
-        const problems = await app.check({ live });
-        for (const { path, message } of problems)
-          complain(path === "" ? message : `${path}: ${message}`);
-        if (problems.length > 0) {
-          process.exitCode = 1;
-          return;
-        }
-        const names = appTaskNames(app) ?? [];
-        say(
-          `${paint("green", "ok")} ${names.length} ${names.length === 1 ? "task" : "tasks"}: ${names.join(", ")}`,
-        );
+        await check(app, live);
       } finally {
         await app.close();
       }
     });
+}
+
+async function check(app: Posthaste, live: boolean): Promise<void> {
+  const { taskNames, config, settings } = appFacts(app);
+  showSettings(settings, settingsOfWorker(config));
+  const problems = await app.check({ live });
+  for (const { path, message } of problems) complain(path === "" ? message : `${path}: ${message}`);
+  if (problems.length > 0) {
+    process.exitCode = 1;
+    return;
+  }
+  const count = `${taskNames.length} ${taskNames.length === 1 ? "task" : "tasks"}`;
+  say(`${paint("green", "ok")} ${count}: ${taskNames.join(", ")}`);
+}
+
+function showSettings(ofApp: readonly Setting[], ofWorker: readonly Setting[]): void {
+  const lines = settingLines([...ofApp, ...ofWorker]); // together, so that all columns stand under each other
+  const show = (title: string, rows: readonly string[]): void =>
+    say([paint("bold", title), ...rows.map((row) => `  ${row}`), ""].join("\n"));
+  show("config", lines.slice(0, ofApp.length));
+  show("worker, if it were started here without a flag", lines.slice(ofApp.length));
+}
+
+/** As `posthaste worker` would read them from this environment. */
+function settingsOfWorker(config: Config): readonly Setting[] {
+  const command = new Command("worker").exitOverride();
+  for (const flag of workerFlags()) command.addOption(flag);
+  command.parse([], { from: "user" });
+  const { plan, problems } = readWorkerOptions(command.opts(), config, availableParallelism());
+  if (problems.length > 0) {
+    throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", problems);
+  }
+  return workerSettings(plan, (name) =>
+    command.getOptionValueSource(name) === "env" ? "environment" : "default",
+  );
 }

@@ -3,16 +3,14 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createJiti } from "jiti";
-import { appTaskNames, type Posthaste } from "../app/posthaste.ts";
+import { isApp, type Posthaste } from "../app/posthaste.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function loadApp(file: string): Promise<Posthaste> {
   const path = resolve(file);
   if (!existsSync(path)) throw new UsageError(`there is no file ${file}`);
   const module = await importFile(path);
-  const apps = [...new Set(Object.values(module))].filter(
-    (value) => appTaskNames(value) !== undefined,
-  );
+  const apps = [...new Set(Object.values(module))].filter(isApp);
   const [app] = apps;
   if (app === undefined) {
     throw new UsageError(
@@ -20,7 +18,7 @@ export async function loadApp(file: string): Promise<Posthaste> {
     );
   }
   if (apps.length > 1) throw new UsageError(`${file} exports ${apps.length} apps; expected one`);
-  return app as Posthaste;
+  return app;
 }
 
 async function importFile(path: string): Promise<Record<string, unknown>> {

@@ -1,32 +1,52 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { WorkerOptions } from "../domain/worker-options.ts";
 import { loadApp } from "./load-app.ts";
 import { wholeNumber } from "./option-values.ts";
+import { runSupervised } from "./supervised-worker.ts";
+import { supervise } from "./supervisor.ts";
+import { workerFlags } from "./worker-flags.ts";
+
+interface WorkerCommandOptions extends WorkerOptions {
+  readonly processes?: number;
+  readonly supervised?: true;
+}
+
+const MOST_PROCESSES = 256;
+
+const processesFlag = new Option(
+  "-p, --processes <n>",
+  `run n worker processes and restart those that die (1 to ${MOST_PROCESSES}; default: this process is the worker)`,
+)
+  .env("POSTHASTE_PROCESSES")
+  .argParser((text) => wholeNumber(text, { min: 1, max: MOST_PROCESSES }));
+
+/** What the supervisor adds to the command of its children; it overrules --processes. */
+const supervisedFlag = new Option("--supervised").hideHelp();
+
+const moreHelp = `
+A flag wins over its environment variable.
+The first SIGTERM or SIGINT lets running tasks end, a second one gives them back at once.
+
+Examples:
+  posthaste worker app.ts --concurrency 8
+  posthaste worker app.ts --queues mail,bulk --queue-priorities mail=1,bulk=50 --queue-max-concurrency bulk=5
+  posthaste worker app.ts --processes 4`;
 
 export function workerCommand(): Command {
-  return new Command("worker")
+  const command = new Command("worker")
     .description("run the tasks of an app until SIGTERM or SIGINT")
-    .argument("<app>", "the file that exports the app, e.g. app.ts")
-    .option(
-      "-c, --concurrency <n>",
-      "how many tasks run at once (default: the cores of this machine)",
-      wholeNumber,
-    )
-    .option("-q, --queues <names...>", "which queues to serve (default: all of the app)")
-    .option("-n, --name <name>", "what the worker is called in listings (default: host:pid)")
-    .option(
-      "--shutdown-grace-ms <ms>",
-      "how long running tasks may take to end after a signal (default: 30000)",
-      wholeNumber,
-    )
-    .addHelpText(
-      "after",
-      "\nThe first SIGTERM or SIGINT lets running tasks end, a second one gives them back at once.\nExample: posthaste worker app.ts --concurrency 8",
-    )
-    .action(async (file: string, options: WorkerOptions) => {
+    .argument("<app>", "the file that exports the app, e.g. app.ts");
+  for (const flag of [...workerFlags(), processesFlag, supervisedFlag]) command.addOption(flag);
+  return command
+    .addHelpText("after", moreHelp)
+    .action(async (file: string, { processes, supervised, ...options }: WorkerCommandOptions) => {
+      if (processes !== undefined && !supervised) {
+        process.exitCode = await supervise(processes);
+        return;
+      }
       const app = await loadApp(file);
       try {
-        await app.runWorker(options);
+        await (supervised ? runSupervised(app, options) : app.runWorker(options));
       } finally {
         await app.close();
       }

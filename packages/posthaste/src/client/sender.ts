@@ -6,11 +6,7 @@ import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { article } from "../domain/names.ts";
-import {
-  composeTask,
-  inputProblems,
-  type OutgoingTask,
-} from "../engine/compose-task.ts";
+import { composeTask, inputProblems, type OutgoingTask } from "../engine/compose-task.ts";
 import type { Database } from "../engine/database.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
 import { sendChildInTransaction, sendChildren, type ChildTask } from "../engine/send-children.ts";

@@ -172,7 +172,16 @@ describe("mistakes", () => {
     },
   );
 
-  test.each(["timeoutMs", "onCrash", "maxCrashes", "blocking"])("%s is not known yet", (option) => {
+  test.each([0, -1, 1.5, "1s", 2 ** 31])(
+    "timeoutMs is a whole number of milliseconds, not %j",
+    (timeoutMs) => {
+      expect(problemsOf(() => define({ name: "t", run, timeoutMs }))).toEqual([
+        expect.stringContaining("timeoutMs: expected a whole number from 1 to 2147483647"),
+      ]);
+    },
+  );
+
+  test.each(["onCrash", "maxCrashes", "blocking"])("%s is not known yet", (option) => {
     expect(problemsOf(() => define({ name: "t", run, [option]: 1 }))).toHaveLength(1);
   });
 

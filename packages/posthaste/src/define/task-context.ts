@@ -16,13 +16,16 @@ import type { TaskHandle } from "./task-handle.ts";
 export interface Register {}
 
 /** What `posthaste({ context })` makes; unknown until it is registered. */
-export type WorkerContext = Register extends { readonly context: infer Context } ? Context : unknown;
+export type WorkerContext = Register extends { readonly context: infer Context }
+  ? Context
+  : unknown;
 
 /** A transaction that ends with the task: what is written in it is written exactly once. It is a client of `pg`. */
 export interface TaskTransaction extends CallersTransaction {
+  // eslint-disable-next-line typescript/no-unnecessary-type-parameters -- what a row is, only the statement's author knows
   query<Row extends object = Record<string, unknown>>(
     text: string,
-    values?: readonly unknown[],
+    values?: unknown[],
   ): Promise<{ readonly rows: Row[]; readonly rowCount: number | null }>;
 }
 
@@ -66,5 +69,8 @@ export interface TaskContext {
    */
   complete<Value>(value: Value, options: { readonly tx: CallersTransaction }): Promise<Value>;
   /** Sends another task, unless this attempt has lost its claim: then nothing is sent and `TaskAborted` is thrown. */
-  send<T extends AnyContract>(task: T, ...args: SendArguments<T, SendOptions>): Promise<TaskHandle<T>>;
+  send<T extends AnyContract>(
+    task: T,
+    ...args: SendArguments<T, SendOptions>
+  ): Promise<TaskHandle<T>>;
 }

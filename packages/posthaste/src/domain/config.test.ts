@@ -14,12 +14,22 @@ test("nothing given is the embedded server with the documented defaults", () => 
       schema: "posthaste",
       autoMigrate: true,
       queues: undefined,
+      clusterWideCap: null,
       prefetchBuffer: 0,
       claimLeaseMs: 60_000,
+      unknownTasks: "fail",
       recovery: {
+        autoRequeueStaleClaimed: true,
+        claimedStaleThresholdMs: 120_000,
+        autoFailStaleRunning: true,
+        runningStaleThresholdMs: 300_000,
         checkIntervalMs: 30_000,
         runnerHeartbeatIntervalMs: 30_000,
         claimerHeartbeatIntervalMs: 30_000,
+        heartbeatRetentionHours: 24,
+        workerStateRetentionHours: 168,
+        terminalRecordRetentionHours: 720,
+        crashGraceMs: 5_000,
       },
       resilience: {
         dbRetryInitialMs: 500,
@@ -37,11 +47,12 @@ describe("the database", () => {
   const databaseOf = (given: unknown, environment: Parameters<typeof readConfig>[1] = {}) =>
     readConfig(given, environment).config.database;
 
-  test("a URL is a direct connection with prepared statements", () => {
+  test("a URL is a direct connection; whether statements are prepared is decided later", () => {
     expect(databaseOf({ database: url })).toEqual({
       url,
       sessionUrl: url,
-      preparedStatements: true,
+      poolSize: 10,
+      preparedStatements: undefined,
     });
   });
 
@@ -49,6 +60,7 @@ describe("the database", () => {
     const database = {
       url,
       sessionUrl: "postgresql://direct.example/app",
+      poolSize: 20,
       preparedStatements: false,
     };
     expect(readConfig({ database }, {})).toMatchObject({ config: { database }, problems: [] });
@@ -95,6 +107,8 @@ describe("the database", () => {
     [5, "database"],
     [[url], "database"],
     [{ url, preparedStatements: 1 }, "database.preparedStatements"],
+    [{ url, poolSize: 0 }, "database.poolSize"],
+    [{ url, poolSize: 1_001 }, "database.poolSize"],
   ])("%j is no database", (database, path) => {
     expect(problemsOf({ database }).map((problem) => problem.path)).toContain(path);
   });
@@ -102,11 +116,13 @@ describe("the database", () => {
 
 describe("ranges", () => {
   test.each([
+    ["clusterWideCap", 1, Number.MAX_SAFE_INTEGER],
     ["prefetchBuffer", 0, 100_000],
     ["claimLeaseMs", 60_000, 86_400_000],
     ["recovery.checkIntervalMs", 1_000, 600_000],
     ["recovery.runnerHeartbeatIntervalMs", 1_000, 120_000],
     ["recovery.claimerHeartbeatIntervalMs", 1_000, 30_000],
+    ["recovery.crashGraceMs", 1_000, 600_000],
     ["resilience.dbRetryInitialMs", 100, 30_000],
     ["resilience.dbRetryMaxMs", 500, 300_000],
     ["resilience.dbRetryMaxAttempts", 0, 10_000],
@@ -128,10 +144,36 @@ describe("ranges", () => {
     }
   });
 
-  test("null turns the payload limits off, and nothing else", () => {
-    const payload = { warnBytes: null, rejectBytes: null };
-    expect(readConfig({ payload }, {})).toMatchObject({ config: { payload }, problems: [] });
+  test("null turns limits and retention off, and nothing else", () => {
+    const given = {
+      clusterWideCap: null,
+      payload: { warnBytes: null, rejectBytes: null },
+      recovery: { heartbeatRetentionHours: null },
+      queues: { mail: { maxConcurrency: null } },
+    };
+    const { config, problems } = readConfig(given, {});
+    expect(problems).toEqual([]);
+    expect(config).toMatchObject({
+      ...given,
+      queues: new Map(Object.entries({ mail: { priority: 100, maxConcurrency: null } })),
+    });
     expect(problemsOf({ prefetchBuffer: null })).toHaveLength(1);
+  });
+
+  test("a number that may be null says so when it is neither", () => {
+    expect(problemsOf({ recovery: { heartbeatRetentionHours: 0 } })).toEqual([
+      {
+        path: "recovery.heartbeatRetentionHours",
+        message: "expected a whole number from 1 to 8760 or null, found 0",
+      },
+    ]);
+  });
+
+  test("unknownTasks is one of two words", () => {
+    expect(readConfig({ unknownTasks: "release" }, {}).config.unknownTasks).toBe("release");
+    expect(problemsOf({ unknownTasks: "ignore" })).toEqual([
+      { path: "unknownTasks", message: 'expected "fail" or "release", found "ignore"' },
+    ]);
   });
 });
 
@@ -147,6 +189,33 @@ describe("rules across fields", () => {
     ]);
   });
 
+  test("who leaves the lease at its default is told so", () => {
+    const recovery = { claimerHeartbeatIntervalMs: 31_000, claimedStaleThresholdMs: 200_000 };
+    expect(problemsOf({ recovery })).toEqual([
+      {
+        path: "claimLeaseMs",
+        message:
+          "expected at least twice recovery.claimerHeartbeatIntervalMs (62000), found 60000, the default",
+      },
+    ]);
+  });
+
+  test("a rule is not asked while one of its fields is wrong by itself", () => {
+    const recovery = { claimerHeartbeatIntervalMs: 5 };
+    expect(problemsOf({ claimLeaseMs: 2_000, recovery }).map(({ path }) => path)).toEqual([
+      "recovery.claimerHeartbeatIntervalMs",
+    ]);
+  });
+
+  test("what is fetched ahead and a cap for the whole cluster do not go together", () => {
+    expect(problemsOf({ clusterWideCap: 5, prefetchBuffer: 0 })).toEqual([]);
+    expect(problemsOf({ clusterWideCap: null, prefetchBuffer: 3 })).toEqual([]);
+    const [problem, ...more] = problemsOf({ clusterWideCap: 5, prefetchBuffer: 3 });
+    expect(problem?.path).toBe("clusterWideCap");
+    expect(problem?.message).toContain("leave out one of the two");
+    expect(more).toEqual([]);
+  });
+
   test("the longest pause is not shorter than the first", () => {
     const resilience = { dbRetryInitialMs: 2_000, dbRetryMaxMs: 1_999 };
     expect(problemsOf({ resilience }).map(({ path }) => path)).toEqual(["resilience.dbRetryMaxMs"]);
@@ -155,11 +224,14 @@ describe("rules across fields", () => {
 
 describe("queues", () => {
   test("configured queues keep their order and take priority 100 unless they say another", () => {
-    const { config, problems } = readConfig({ queues: { mail: { priority: 1 }, bulk: {} } }, {});
+    const { config, problems } = readConfig(
+      { queues: { mail: { priority: 1, maxConcurrency: 5 }, bulk: {} } },
+      {},
+    );
     expect(problems).toEqual([]);
     expect([...(config.queues ?? [])]).toEqual([
-      ["mail", { priority: 1 }],
-      ["bulk", { priority: 100 }],
+      ["mail", { priority: 1, maxConcurrency: 5 }],
+      ["bulk", { priority: 100, maxConcurrency: null }],
     ]);
   });
 
@@ -168,10 +240,20 @@ describe("queues", () => {
     (queues) => expect(problemsOf({ queues })).toHaveLength(1),
   );
 
+  test("a queue cannot be stopped by a cap of 0, and the message says how it is stopped", () => {
+    expect(problemsOf({ queues: { mail: { maxConcurrency: 0 } } })).toEqual([
+      {
+        path: "queues.mail.maxConcurrency",
+        message:
+          "expected a whole number of at least 1 or null, found 0; to stop a queue, pause it",
+      },
+    ]);
+  });
+
   test("a queue may be named like a property that every object has", () => {
     const { config, problems } = readConfig({ queues: { constructor: { priority: 7 } } }, {});
     expect(problems).toEqual([]);
-    expect(config.queues?.get("constructor")).toEqual({ priority: 7 });
+    expect(config.queues?.get("constructor")).toMatchObject({ priority: 7 });
   });
 });
 

@@ -1,62 +1,47 @@
-/** What `posthaste()` may be told, with every default, range and cross-rule. */
+/** What `posthaste()` was told, read by the table of config-fields.ts and the rules of config-rules.ts. */
+import {
+  configTable,
+  databaseFields,
+  payloadFields,
+  plainFields,
+  queueFields,
+  schemaField,
+} from "./config-fields.ts";
+import { recoveryFields, resilienceFields } from "./config-recovery-fields.ts";
+import { configRules } from "./config-rules.ts";
 import type { Problem } from "./errors.ts";
+import { readFields, readGroup, valueAt, type ValuesOf } from "./field.ts";
 import { queueNameProblem } from "./names.ts";
-import { OptionReader, isRecord } from "./option-reader.ts";
+import { isRecord, OptionReader } from "./option-reader.ts";
+
+export { DEFAULT_QUEUE, LOWEST_PRIORITY } from "./config-fields.ts";
 
 export interface DatabaseConfig {
   readonly url: string;
   /** A direct connection for LISTEN, when `url` leads to a transaction pooler. */
   readonly sessionUrl: string;
-  readonly preparedStatements: boolean;
+  /** How many connections `ctx.transaction` may use at once. */
+  readonly poolSize: number;
+  /** Undefined: decided when connected. */
+  readonly preparedStatements: boolean | undefined;
 }
 
-export interface Config {
+export type QueueConfig = ValuesOf<typeof queueFields>;
+export type RecoveryConfig = ValuesOf<typeof recoveryFields>;
+export type ResilienceConfig = ValuesOf<typeof resilienceFields>;
+
+export interface Config extends ValuesOf<typeof plainFields> {
   /** Undefined: the embedded server. */
   readonly database: DatabaseConfig | undefined;
   readonly schema: string;
-  readonly autoMigrate: boolean;
   /** Queues that were configured; undefined when none were, and then there is only "default". */
-  readonly queues: ReadonlyMap<string, { readonly priority: number }> | undefined;
-  readonly prefetchBuffer: number;
-  readonly claimLeaseMs: number;
+  readonly queues: ReadonlyMap<string, QueueConfig> | undefined;
   readonly recovery: RecoveryConfig;
   readonly resilience: ResilienceConfig;
-  readonly payload: { readonly warnBytes: number | null; readonly rejectBytes: number | null };
+  readonly payload: ValuesOf<typeof payloadFields>;
 }
 
-export interface RecoveryConfig {
-  /** How often the maintenance pass looks for tasks to expire. */
-  readonly checkIntervalMs: number;
-  readonly runnerHeartbeatIntervalMs: number;
-  readonly claimerHeartbeatIntervalMs: number;
-}
-
-export interface ResilienceConfig {
-  readonly dbRetryInitialMs: number;
-  readonly dbRetryMaxMs: number;
-  /** 0: for ever. */
-  readonly dbRetryMaxAttempts: number;
-  readonly notifyPollIntervalMs: number;
-}
-
-const knownFields = [
-  "database",
-  "schema",
-  "autoMigrate",
-  "tasks",
-  "queues",
-  "prefetchBuffer",
-  "claimLeaseMs",
-  "recovery",
-  "resilience",
-  "payload",
-  "logger",
-];
-
-export const LOWEST_PRIORITY = 100;
-export const DEFAULT_QUEUE = "default";
-const priorityRange = { min: 1, max: LOWEST_PRIORITY };
-const anyPositive = { min: 1, max: Number.MAX_SAFE_INTEGER };
+const knownFields = [...new Set(configTable.map(({ path }) => path.split(".", 1)[0] ?? path))];
 const plainIdentifier = /^[a-z_][a-z0-9_]{0,47}$/;
 
 /** The environment as far as it decides anything. */
@@ -73,22 +58,25 @@ export function readConfig(
   const config: Config = {
     database: readDatabase(options, environment),
     schema: readSchema(options),
-    autoMigrate: options.flag("autoMigrate", true),
+    ...readFields(options, plainFields),
     queues: readQueues(options),
-    prefetchBuffer: options.integer("prefetchBuffer", { min: 0, max: 100_000 }, 0),
-    claimLeaseMs: options.integer("claimLeaseMs", { min: 1_000, max: 86_400_000 }, 60_000),
-    recovery: readRecovery(options),
-    resilience: readResilience(options),
-    payload: readPayload(options),
+    recovery: readGroup(options, "recovery", recoveryFields),
+    resilience: readGroup(options, "resilience", resilienceFields),
+    payload: readGroup(options, "payload", payloadFields),
   };
-  const leastLease = 2 * config.recovery.claimerHeartbeatIntervalMs;
-  if (config.claimLeaseMs < leastLease) {
-    options.complain(
-      "claimLeaseMs",
-      `expected at least twice recovery.claimerHeartbeatIntervalMs (${leastLease}), found ${config.claimLeaseMs}`,
-    );
-  }
-  return { config, problems: options.problems };
+  return {
+    config,
+    problems: [...options.problems, ...brokenRules(config, given, options.problems)],
+  };
+}
+
+function brokenRules(config: Config, given: unknown, found: readonly Problem[]): Problem[] {
+  const isRefused = (path: string): boolean => found.some((problem) => problem.path === path);
+  return configRules.flatMap(({ path, other, problem }) => {
+    if (isRefused(path) || isRefused(other)) return [];
+    const message = problem(config, (asked) => valueAt(given, asked.split(".")) !== undefined);
+    return message === undefined ? [] : [{ path, message }];
+  });
 }
 
 function readDatabase(options: OptionReader, environment: Environment): DatabaseConfig | undefined {
@@ -104,35 +92,48 @@ function readDatabase(options: OptionReader, environment: Environment): Database
     return undefined;
   }
   if (given === "embedded") return undefined;
-  if (typeof given === "string") return directDatabase(options, given, "database");
-  const fields = options.group("database", ["url", "sessionUrl", "preparedStatements"]);
-  const url = fields.text("url");
-  if (url === undefined) {
-    if (isRecord(given)) fields.complain("url", "expected a PostgreSQL URL, found nothing");
+  if (typeof given === "string") {
+    checkUrl(options, given, "database");
+    return databaseAt(given);
+  }
+  const fields = readGroup(options, "database", databaseFields);
+  const { url, sessionUrl = url, ...rest } = fields;
+  if (url === undefined || sessionUrl === undefined) {
+    if (isRecord(given) && given["url"] === undefined)
+      options.complain("database.url", "expected a PostgreSQL URL, found nothing");
     return undefined;
   }
-  const database = directDatabase(options, url, "database.url");
-  const sessionUrl = fields.text("sessionUrl") ?? url;
-  if (sessionUrl !== url) directDatabase(options, sessionUrl, "database.sessionUrl");
-  return { ...database, sessionUrl, preparedStatements: fields.flag("preparedStatements", true) };
+  checkUrl(options, url, "database.url");
+  if (sessionUrl !== url) checkUrl(options, sessionUrl, "database.sessionUrl");
+  return { url, sessionUrl, ...rest };
 }
 
-function directDatabase(options: OptionReader, url: string, path: string): DatabaseConfig {
+/** A database of which nothing but its URL is known. */
+export function databaseAt(url: string): DatabaseConfig {
+  const { poolSize, preparedStatements } = databaseFields;
+  return {
+    url,
+    sessionUrl: url,
+    poolSize: poolSize.default,
+    preparedStatements: preparedStatements.default,
+  };
+}
+
+function checkUrl(options: OptionReader, url: string, path: string): void {
   // The URL itself is not shown: it may hold a password.
   if (!/^postgres(ql)?:\/\/./.test(url)) {
     options.complain(path, "expected a URL that begins with postgres:// or postgresql://");
   }
-  return { url, sessionUrl: url, preparedStatements: true };
 }
 
 function readSchema(options: OptionReader): string {
-  const schema = options.text("schema") ?? "posthaste";
+  const schema = options.text("schema") ?? schemaField.default;
   if (plainIdentifier.test(schema)) return schema;
   options.complain(
     "schema",
     `expected lower-case letters, digits and _, at most 48, not beginning with a digit; found ${JSON.stringify(schema)}`,
   );
-  return "posthaste";
+  return schemaField.default;
 }
 
 function readQueues(options: OptionReader): Config["queues"] {
@@ -141,7 +142,7 @@ function readQueues(options: OptionReader): Config["queues"] {
   if (!isRecord(given) || Object.keys(given).length === 0) {
     options.complain(
       "queues",
-      "expected an object with at least one queue, { [name]: { priority? } }",
+      "expected an object with at least one queue, { [name]: { priority?, maxConcurrency? } }",
     );
     return undefined;
   }
@@ -150,50 +151,7 @@ function readQueues(options: OptionReader): Config["queues"] {
     Object.keys(given).map((name) => {
       const problem = queueNameProblem(name);
       if (problem !== undefined) group.complain("", problem);
-      const queue = group.group(name, ["priority"]);
-      return [name, { priority: queue.integer("priority", priorityRange, LOWEST_PRIORITY) }];
+      return [name, readGroup(group, name, queueFields)];
     }),
   );
-}
-
-function readRecovery(options: OptionReader): RecoveryConfig {
-  const names = ["checkIntervalMs", "runnerHeartbeatIntervalMs", "claimerHeartbeatIntervalMs"];
-  const group = options.group("recovery", names);
-  const heartbeat = { min: 1_000, max: 120_000 };
-  return {
-    checkIntervalMs: group.integer("checkIntervalMs", { min: 1_000, max: 600_000 }, 30_000),
-    runnerHeartbeatIntervalMs: group.integer("runnerHeartbeatIntervalMs", heartbeat, 30_000),
-    claimerHeartbeatIntervalMs: group.integer("claimerHeartbeatIntervalMs", heartbeat, 30_000),
-  };
-}
-
-function readResilience(options: OptionReader): ResilienceConfig {
-  const names = ["dbRetryInitialMs", "dbRetryMaxMs", "dbRetryMaxAttempts", "notifyPollIntervalMs"];
-  const group = options.group("resilience", names);
-  const resilience = {
-    dbRetryInitialMs: group.integer("dbRetryInitialMs", { min: 100, max: 60_000 }, 500),
-    dbRetryMaxMs: group.integer("dbRetryMaxMs", { min: 500, max: 300_000 }, 30_000),
-    dbRetryMaxAttempts: group.integer("dbRetryMaxAttempts", { min: 0, max: 10_000 }, 0),
-    notifyPollIntervalMs: group.integer(
-      "notifyPollIntervalMs",
-      { min: 1_000, max: 300_000 },
-      5_000,
-    ),
-  };
-  if (resilience.dbRetryMaxMs < resilience.dbRetryInitialMs) {
-    group.complain(
-      "dbRetryMaxMs",
-      `expected at least dbRetryInitialMs (${resilience.dbRetryInitialMs}), found ${resilience.dbRetryMaxMs}`,
-    );
-  }
-  return resilience;
-}
-
-function readPayload(options: OptionReader): Config["payload"] {
-  const group = options.group("payload", ["warnBytes", "rejectBytes"]);
-  const warn = group.value("warnBytes") === null ? null : 1_048_576;
-  return {
-    warnBytes: group.integer("warnBytes", anyPositive, warn),
-    rejectBytes: group.integer("rejectBytes", anyPositive, null),
-  };
 }

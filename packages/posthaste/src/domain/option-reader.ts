@@ -8,7 +8,12 @@ import { unknownOption } from "./nearest-name.ts";
 
 export interface IntegerRule {
   readonly min: number;
+  /** `Number.MAX_SAFE_INTEGER`: no end. */
   readonly max: number;
+  /** null is a value too. */
+  readonly orNull?: true;
+  /** What to do who means 0, where 0 is refused. */
+  readonly insteadOfZero?: string;
 }
 
 export class OptionReader {
@@ -41,24 +46,24 @@ export class OptionReader {
     return new OptionReader(joinPath(this.#path, name), this.value(name), known, this.problems);
   }
 
-  integer<Default extends number | null>(
+  integer<Default extends number | null | undefined>(
     name: string,
     rule: IntegerRule,
     otherwise: Default,
   ): number | Default {
     const value = this.value(name);
     if (value === undefined || (value === null && otherwise === null)) return otherwise;
-    const { min, max } = rule;
-    if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max)
-      return value;
-    const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-    this.complain(name, `expected a whole number ${range}, found ${shown(value)}`);
+    if (value === null && rule.orNull) return null as Default;
+    const problem = wholeNumberProblem(value, rule);
+    if (problem === undefined) return value as number;
+    this.complain(name, problem);
     return otherwise;
   }
 
-  flag(name: string, otherwise: boolean): boolean {
+  flag<Default extends boolean | undefined>(name: string, otherwise: Default): boolean | Default {
     const value = this.value(name);
-    if (value === undefined || typeof value === "boolean") return value ?? otherwise;
+    if (value === undefined) return otherwise;
+    if (typeof value === "boolean") return value;
     this.complain(name, `expected true or false, found ${shown(value)}`);
     return otherwise;
   }
@@ -70,11 +75,11 @@ export class OptionReader {
     return undefined;
   }
 
-  choice<const Choice extends string>(
+  choice<const Choice extends string, Default extends Choice | undefined>(
     name: string,
     choices: readonly Choice[],
-    otherwise: Choice,
-  ): Choice {
+    otherwise: Default,
+  ): Choice | Default {
     const value = this.value(name);
     if (value === undefined) return otherwise;
     const chosen = choices.find((choice) => choice === value);
@@ -85,6 +90,16 @@ export class OptionReader {
     );
     return otherwise;
   }
+}
+
+/** What is wrong with a value that should be a whole number, or undefined. */
+export function wholeNumberProblem(value: unknown, rule: IntegerRule): string | undefined {
+  const { min, max, orNull = false, insteadOfZero } = rule;
+  if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max)
+    return undefined;
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  const expected = `expected a whole number ${range}${orNull ? " or null" : ""}, found ${shown(value)}`;
+  return value === 0 && insteadOfZero !== undefined ? `${expected}; ${insteadOfZero}` : expected;
 }
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

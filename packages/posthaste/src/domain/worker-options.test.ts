@@ -4,7 +4,13 @@ import { readWorkerOptions } from "./worker-options.ts";
 
 const plain = readConfig({}, {}).config;
 const configured = readConfig(
-  { queues: { mail: { priority: 5 }, bulk: {}, alerts: { priority: 1 } } },
+  {
+    queues: {
+      mail: { priority: 5, maxConcurrency: 3 },
+      bulk: { maxConcurrency: 2 },
+      alerts: { priority: 1 },
+    },
+  },
   {},
 ).config;
 
@@ -22,8 +28,14 @@ test("nothing given serves the default queue with one task for each core", () =>
   expect(planOf(undefined)).toEqual({
     queues: ["default"],
     queueRanks: new Map([["default", 100]]),
+    queueCaps: new Map(),
     concurrency: 8,
+    maxClaimBatch: 0,
+    maxClaimPerWorker: 8,
+    coalesceNotifies: 100,
+    logLevel: undefined,
     shutdownGraceMs: 30_000,
+    threads: 8,
     name: undefined,
   });
 });
@@ -65,16 +77,85 @@ describe("queues", () => {
   });
 });
 
+describe("caps of queues", () => {
+  test("are the configured ones, and those without a limit are left out", () => {
+    expect([...planOf({}, configured).queueCaps]).toEqual([
+      ["mail", 3],
+      ["bulk", 2],
+    ]);
+  });
+
+  test("of the worker's own options win", () => {
+    const queueMaxConcurrency = { mail: 1, alerts: 4 };
+    expect(planOf({ queueMaxConcurrency }, configured).queueCaps).toEqual(
+      new Map([
+        ["mail", 1],
+        ["bulk", 2],
+        ["alerts", 4],
+      ]),
+    );
+  });
+
+  test("are those of the queues that are served", () => {
+    expect([...planOf({ queues: ["mail"] }, configured).queueCaps]).toEqual([["mail", 3]]);
+  });
+
+  test("are not 0, and the message says how a queue is stopped", () => {
+    expect(problemsOf({ queueMaxConcurrency: { default: 0 } })).toEqual([
+      {
+        path: "queueMaxConcurrency.default",
+        message: "expected a whole number of at least 1, found 0; to stop a queue, pause it",
+      },
+    ]);
+  });
+});
+
+describe("how many are held at most", () => {
+  const prefetching = readConfig({ prefetchBuffer: 5 }, {}).config;
+
+  test.each([undefined, 0])("%s: what runs and what is fetched ahead", (maxClaimPerWorker) => {
+    expect(planOf({ concurrency: 3, maxClaimPerWorker }, prefetching).maxClaimPerWorker).toBe(8);
+  });
+
+  test("what is given is taken", () => {
+    expect(planOf({ concurrency: 3, maxClaimPerWorker: 2 }).maxClaimPerWorker).toBe(2);
+  });
+});
+
+test("there are as many threads as cores, and no more than the most", () => {
+  expect(readWorkerOptions({}, plain, 400).plan).toMatchObject({ concurrency: 400, threads: 256 });
+  expect(planOf({ threads: 3 }).threads).toBe(3);
+});
+
+test("a level is one of four", () => {
+  expect(planOf({ logLevel: "warn" }).logLevel).toBe("warn");
+  expect(problemsOf({ logLevel: "loud" })).toEqual([
+    {
+      path: "logLevel",
+      message: 'expected "debug" or "info" or "warn" or "error", found "loud"',
+    },
+  ]);
+});
+
 test.each([
   ["concurrency", 1, 10_000],
+  ["maxClaimBatch", 0, 100_000],
+  ["maxClaimPerWorker", 0, 110_000],
+  ["coalesceNotifies", 1, Number.MAX_SAFE_INTEGER],
+  ["threads", 1, 256],
   ["shutdownGraceMs", 0, 86_400_000],
 ])("%s goes from %i to %i", (name, least, most) => {
   expect(problemsOf({ [name]: least })).toEqual([]);
   expect(problemsOf({ [name]: most })).toEqual([]);
-  for (const wrong of [least - 1, most + 1, 1.5, "3", null]) {
+  for (const wrong of [least - 1, beyond(most), 1.5, "3", null]) {
     expect(problemsOf({ [name]: wrong }).map(({ path }) => path)).toEqual([name]);
   }
 });
+
+/** The next whole number, or where there is none the next best thing. */
+function beyond(most: number): number {
+  return most === Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : most + 1;
+}
 
 test("every problem is reported, unknown names with the nearest known one", () => {
   const given = { concurency: 5, queuePriorities: { defualt: 5, default: 0 }, name: 7 };

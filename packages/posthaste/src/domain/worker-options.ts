@@ -1,48 +1,77 @@
 /** What `app.worker()` may be told. */
 import { DEFAULT_QUEUE, LOWEST_PRIORITY, type Config } from "./config.ts";
 import type { Problem } from "./errors.ts";
+import { readFields, type ValueOf } from "./field.ts";
 import { queueNameProblem } from "./names.ts";
-import { OptionReader, isRecord } from "./option-reader.ts";
+import { OptionReader } from "./option-reader.ts";
+import { workerFields, workerPlainFields, workerQueueFields } from "./worker-options-fields.ts";
 
 export interface WorkerOptions {
   /** Queues to serve; default: all configured ones, else "default". */
   readonly queues?: readonly string[];
-  /** How many tasks run at once; default: the cores this process may use. */
+  /** How many tasks run at once, 1–10,000; default: the cores this process may use. */
   readonly concurrency?: number;
+  /** How many tasks of one queue are claimed in one pass at most. Default 0: no limit. */
+  readonly maxClaimBatch?: number;
+  /** How many tasks the worker holds, claimed or running, at most. Default 0: concurrency + `prefetchBuffer`. */
+  readonly maxClaimPerWorker?: number;
   /** Which queue is emptied first, lower before higher; missing means 100. Default: the priorities of the config. */
   readonly queuePriorities?: Readonly<Record<string, number>>;
+  /** How many tasks of a queue may run at once; missing means the config's `maxConcurrency`, else no limit. */
+  readonly queueMaxConcurrency?: Readonly<Record<string, number>>;
+  /** How many notifications are taken together when the worker wakes up. Default 100. */
+  readonly coalesceNotifies?: number;
+  /** The least level that this worker logs; default: the logger's own. A logger that is given keeps its own level too. */
+  readonly logLevel?: LogLevel;
   /** How long `stop()` lets running tasks end before it aborts and gives them back. Default 30,000. */
   readonly shutdownGraceMs?: number;
+  /** How many threads run the tasks that block, 1–256; default: the cores this process may use. */
+  readonly threads?: number;
   /** Shown in listings; default: host and pid. */
   readonly name?: string;
 }
+
+export type LogLevel = NonNullable<ValueOf<typeof workerPlainFields.logLevel>>;
 
 export interface WorkerPlan {
   readonly queues: readonly string[];
   /** 1–100 each: which queue is emptied first. Queues of one rank are emptied together, by task priority. */
   readonly queueRanks: ReadonlyMap<string, number>;
+  /** How many tasks of a queue may run at once; a queue without a limit is not in it. */
+  readonly queueCaps: ReadonlyMap<string, number>;
   readonly concurrency: number;
+  /** Claims of one queue in one pass; 0: no limit. */
+  readonly maxClaimBatch: number;
+  /** Tasks held at once, claimed or running. */
+  readonly maxClaimPerWorker: number;
+  readonly coalesceNotifies: number;
+  /** Undefined: the logger's own. */
+  readonly logLevel: LogLevel | undefined;
   readonly shutdownGraceMs: number;
+  readonly threads: number;
   readonly name: string | undefined;
 }
-
-const knownOptions = ["queues", "concurrency", "queuePriorities", "shutdownGraceMs", "name"];
 
 export function readWorkerOptions(
   given: unknown,
   config: Config,
   cores: number,
 ): { readonly plan: WorkerPlan; readonly problems: readonly Problem[] } {
-  const options = new OptionReader("", given, knownOptions);
+  const options = new OptionReader("", given, Object.keys(workerFields));
   const known = [...(config.queues?.keys() ?? [DEFAULT_QUEUE])];
   const queues = readQueues(options, known, config.queues !== undefined);
-  const priorities = readPriorities(options, queues, config);
+  const queueRanks = readRanks(options, queues, config);
+  const queueCaps = readCaps(options, queues, config);
+  const plain = readFields(options, workerPlainFields);
+  const concurrency = plain.concurrency ?? cores;
   const plan: WorkerPlan = {
-    queues: [...queues].sort((a, b) => (priorities.get(a) ?? 0) - (priorities.get(b) ?? 0)),
-    queueRanks: priorities,
-    concurrency: options.integer("concurrency", { min: 1, max: 10_000 }, cores),
-    shutdownGraceMs: options.integer("shutdownGraceMs", { min: 0, max: 86_400_000 }, 30_000),
-    name: options.text("name"),
+    ...plain,
+    queues: [...queues].sort((a, b) => (queueRanks.get(a) ?? 0) - (queueRanks.get(b) ?? 0)),
+    queueRanks,
+    queueCaps,
+    concurrency,
+    maxClaimPerWorker: plain.maxClaimPerWorker || concurrency + config.prefetchBuffer,
+    threads: plain.threads ?? Math.min(cores, workerPlainFields.threads.max),
   };
   return { plan, problems: options.problems };
 }
@@ -77,18 +106,31 @@ function readQueues(
   return names;
 }
 
-function readPriorities(
+function readRanks(
   options: OptionReader,
   queues: readonly string[],
   config: Config,
 ): ReadonlyMap<string, number> {
-  const given = options.value("queuePriorities");
-  const group = options.group("queuePriorities", isRecord(given) ? queues : []);
-  const range = { min: 1, max: LOWEST_PRIORITY };
+  const group = options.group("queuePriorities", queues);
   return new Map(
-    queues.map((name) => [
-      name,
-      group.integer(name, range, config.queues?.get(name)?.priority ?? LOWEST_PRIORITY),
-    ]),
+    queues.map((name) => {
+      const configured = config.queues?.get(name)?.priority ?? LOWEST_PRIORITY;
+      return [name, group.integer(name, workerQueueFields.queuePriorities, configured)];
+    }),
   );
+}
+
+function readCaps(
+  options: OptionReader,
+  queues: readonly string[],
+  config: Config,
+): ReadonlyMap<string, number> {
+  const group = options.group("queueMaxConcurrency", queues);
+  const caps = new Map<string, number>();
+  for (const name of queues) {
+    const configured = config.queues?.get(name)?.maxConcurrency ?? undefined;
+    const cap = group.integer(name, workerQueueFields.queueMaxConcurrency, configured);
+    if (cap !== undefined) caps.set(name, cap);
+  }
+  return caps;
 }

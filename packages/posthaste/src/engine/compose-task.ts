@@ -209,7 +209,8 @@ function policyText(
   let text = policyTexts.get(task);
   if (text === undefined) {
     text =
-      decidedText(task) + (task.flags === undefined ? "" : `,"flags":${JSON.stringify(task.flags)}`);
+      decidedText(task) +
+      (task.flags === undefined ? "" : `,"flags":${JSON.stringify(task.flags)}`);
     policyTexts.set(task, text);
   }
   return text;

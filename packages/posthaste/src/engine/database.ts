@@ -66,7 +66,7 @@ export class Database {
     return Connection.open({
       url,
       profile,
-      preparedStatements,
+      preparedStatements: preparedStatements ?? true,
       applicationName: `posthaste ${purpose}`,
     });
   }
@@ -77,7 +77,7 @@ export class Database {
     return Connection.open({
       url: sessionUrl,
       profile: "reads",
-      preparedStatements,
+      preparedStatements: preparedStatements ?? true,
       applicationName: "posthaste listener",
     });
   }

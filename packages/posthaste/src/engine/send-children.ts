@@ -32,7 +32,9 @@ export function sendChildren(
     repeatSafely(async () => {
       await database.ensureSchema();
       const connection = await database.childSends.connection();
-      const outcomes = await inOneTransaction(connection, () => insertHeld(database, connection, some));
+      const outcomes = await inOneTransaction(connection, () =>
+        insertHeld(database, connection, some),
+      );
       waker.announce(
         connection,
         some.map(({ task }) => landed(task)),

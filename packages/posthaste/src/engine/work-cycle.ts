@@ -91,8 +91,17 @@ async function runSteps(
   const fetched = ahead === undefined ? undefined : store.claimAhead(connection, ahead);
   const committed = begins ? connection.query(COMMIT) : undefined;
 
-  const all = [settledBefore, begun, locked, settled, start, claimed, fetched, committed];
-  const failed = (await Promise.allSettled(all)).find((result) => result.status === "rejected");
+  const results = await Promise.allSettled([
+    settledBefore,
+    begun,
+    locked,
+    settled,
+    start,
+    claimed,
+    fetched,
+    committed,
+  ]);
+  const failed = results.find((result) => result.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return {
     settle: await (settledBefore ?? settled),

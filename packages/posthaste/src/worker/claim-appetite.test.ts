@@ -63,7 +63,10 @@ describe("a word that something landed", () => {
     const wakesBefore = appetite.wakes;
     appetite.wake(300, 100);
     appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore }, 101);
-    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: 299, wakesBefore: appetite.wakes }, 102);
+    appetite.fed(
+      { isFull: false, isHeldBack: false, nextDueMs: 299, wakesBefore: appetite.wakes },
+      102,
+    );
     expect(appetite.isHungry(400)).toBe(false);
     expect(appetite.isHungry(401)).toBe(true);
   });
@@ -72,13 +75,19 @@ describe("a word that something landed", () => {
 describe("a claim that came back", () => {
   test("full: there may be more, now", () => {
     const appetite = settled();
-    appetite.fed({ isFull: true, isHeldBack: false, nextDueMs: null, wakesBefore: appetite.wakes }, 0);
+    appetite.fed(
+      { isFull: true, isHeldBack: false, nextDueMs: null, wakesBefore: appetite.wakes },
+      0,
+    );
     expect(appetite.isHungry(0)).toBe(true);
   });
 
   test("short: the next due time is known, and one look around is owed", () => {
     const appetite = settled();
-    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: 40, wakesBefore: appetite.wakes }, 2_000);
+    appetite.fed(
+      { isFull: false, isHeldBack: false, nextDueMs: 40, wakesBefore: appetite.wakes },
+      2_000,
+    );
     expect(appetite.isHungry(2_000)).toBe(false);
     expect(appetite.isHungry(2_040)).toBe(true);
     expect(appetite.isSurveyDue(2_000)).toBe(true);
@@ -88,7 +97,10 @@ describe("a claim that came back", () => {
 describe("looking around", () => {
   test("comes at most once a second", () => {
     const appetite = settled();
-    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore: appetite.wakes }, 10);
+    appetite.fed(
+      { isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore: appetite.wakes },
+      10,
+    );
     expect(appetite.isSurveyDue(999)).toBe(false);
     expect(appetite.restMs(10)).toBe(990);
     expect(appetite.isSurveyDue(1_000)).toBe(true);
@@ -97,7 +109,10 @@ describe("looking around", () => {
   test("takes at most a fiftieth of the time when it is slow", () => {
     const appetite = settled();
     survey(appetite, 100, Infinity, 0);
-    appetite.fed({ isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore: appetite.wakes }, 10);
+    appetite.fed(
+      { isFull: false, isHeldBack: false, nextDueMs: null, wakesBefore: appetite.wakes },
+      10,
+    );
     expect([appetite.isSurveyDue(4_999), appetite.isSurveyDue(5_000)]).toEqual([false, true]);
   });
 

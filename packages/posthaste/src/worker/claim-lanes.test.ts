@@ -31,7 +31,7 @@ test("a word about a queue that is not served is not heard", () => {
 test("a new lane begins at the beginning of time", () => {
   const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.hint("a", { priority: 1, due: 0 }, 0);
-  expect(lanes.list(false, 0)).toEqual([{ queue: "a", priority: 1, mark: -Infinity }]);
+  expect(lanes.list(false, 0)).toMatchObject([{ queue: "a", priority: 1, mark: -Infinity }]);
 });
 
 test("what was claimed moves its own lane's mark, and half a second is left for late commits", () => {

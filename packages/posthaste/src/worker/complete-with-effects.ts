@@ -44,7 +44,7 @@ export async function completeInTransaction<Value>(
   try {
     const value = await database.taskPool.inTransaction(
       async (client) => {
-        const returned = await use(client as TaskTransaction);
+        const returned = await use(client);
         if (isFailure(returned)) throw new RolledBack(returned);
         await completeOn(run, joinTransaction(client), returned);
         return returned;

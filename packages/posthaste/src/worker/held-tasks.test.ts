@@ -4,7 +4,6 @@ import { HeldTasks } from "./held-tasks.ts";
 import { servicesWithoutDatabase } from "../../test/support/run-services.ts";
 import { TaskRun } from "./task-run.ts";
 
-
 function claimed(id: string): ClaimedTask {
   return {
     id,

@@ -12,6 +12,7 @@ export class ProgressReports {
   readonly #log: Logger;
   readonly #throttle = new Throttle(EVERY_MS, () => void this.#flush());
   #waiting = new Map<string, ProgressReport>();
+  #underWay: ReadonlyMap<string, ProgressReport> = new Map();
   #flying: Promise<void> = Promise.resolve();
 
   constructor(database: Database, log: Logger) {
@@ -24,8 +25,10 @@ export class ProgressReports {
     this.#throttle.ask();
   }
 
+  /** Whether something of this claim is said and not yet written. */
   isWaiting(claim: Pick<ProgressReport, "id" | "claimId">): boolean {
-    return this.#waiting.has(claimKey(claim));
+    const key = claimKey(claim);
+    return this.#waiting.has(key) || this.#underWay.has(key);
   }
 
   /** Resolves when everything that was said has been written, or could not be. */
@@ -46,6 +49,7 @@ export class ProgressReports {
     if (this.#waiting.size === 0) return;
     const reports = this.#waiting;
     this.#waiting = new Map();
+    this.#underWay = reports;
     // Two claims of one task: the later one is the one that counts.
     const byTask = new Map([...reports.values()].map((report) => [report.id, report]));
     try {
@@ -54,6 +58,8 @@ export class ProgressReports {
     } catch (error) {
       // How far a task is must never decide how it ends.
       this.#log.debug({ error: String(error) }, "the progress of tasks was not written");
+    } finally {
+      this.#underWay = new Map();
     }
   }
 }

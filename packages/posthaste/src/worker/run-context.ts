@@ -41,7 +41,7 @@ export class RunContext implements TaskContext {
   }
 
   get context(): WorkerContext {
-    return this.#run.services.context as WorkerContext;
+    return this.#run.services.context;
   }
 
   progress(value: Json): void {
@@ -61,10 +61,7 @@ export class RunContext implements TaskContext {
     return this.#run.transaction(run);
   }
 
-  async complete<Value>(
-    value: Value,
-    { tx }: { readonly tx: CallersTransaction },
-  ): Promise<Value> {
+  async complete<Value>(value: Value, { tx }: { readonly tx: CallersTransaction }): Promise<Value> {
     await this.#run.complete(value, tx);
     return value;
   }

@@ -1,6 +1,7 @@
 /** What a running body may ask of its worker. One for all bodies of a worker. */
 import type { SendOptions } from "../define/send-options.ts";
 import type { AnyContract } from "../define/task.ts";
+import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
 import type { Config } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
@@ -22,7 +23,7 @@ export interface RunServices {
   readonly database: Database;
   readonly payload: Config["payload"];
   /** What `posthaste({ context })` made for this worker. */
-  readonly context: unknown;
+  readonly context: WorkerContext;
   readonly progress: ProgressReports;
   readonly sendChild: SendChild;
 }

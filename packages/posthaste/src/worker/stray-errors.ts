@@ -3,6 +3,7 @@
  * started them, so that task is blamed and the worker goes on; what belongs to no task ends the process, in good order.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { inspect } from "node:util";
 
 export interface Blamed {
   /** Called with what was thrown or rejected, possibly after the body has returned. */
@@ -60,9 +61,11 @@ function onException(error: unknown): void {
  * that is still what happens, but after its workers have let their tasks end or have given them back.
  */
 function endProcess(reason: unknown): void {
-  console.error(reason);
+  process.stderr.write(`${inspect(reason)}\n`);
   if (isEnding) return;
   isEnding = true;
-  console.error("posthaste: this error belongs to no task; the workers stop, then the process exits with 1");
+  process.stderr.write(
+    "posthaste: this error belongs to no task; the workers stop, then the process exits with 1\n",
+  );
   void Promise.allSettled([...drains].map((drain) => drain())).then(() => process.exit(1));
 }

@@ -155,7 +155,10 @@ export class TaskRun {
   #endedBefore(execution: Execution): void {
     if (!execution.ok) {
       const { code, message } = execution.error;
-      this.log.warn({ code, error: message }, "the task failed after its transaction had completed it");
+      this.log.warn(
+        { code, error: message },
+        "the task failed after its transaction had completed it",
+      );
     }
     this.#onEnd(this, undefined);
   }
@@ -174,7 +177,9 @@ export class TaskRun {
     if (fate === "lost") return this.#onEnd(this, undefined);
     const failure = execution.ok
       ? thrownFailure(
-          new Error("ctx.complete() was called, but its transaction was rolled back or never ended"),
+          new Error(
+            "ctx.complete() was called, but its transaction was rolled back or never ended",
+          ),
         )
       : execution.error;
     return this.#onEnd(this, this.#settled({ ran: true, ok: false, error: failure }));
@@ -242,7 +247,9 @@ export class TaskRun {
     if (this.#stopped !== undefined) throw new TaskAborted(this.#stopped);
     if (this.#isOver) throw new TaskAborted("CLAIM_LOST");
     if (this.#completion !== "none") {
-      throw new Error("this task is complete already: ctx.transaction() or ctx.complete() has done it");
+      throw new Error(
+        "this task is complete already: ctx.transaction() or ctx.complete() has done it",
+      );
     }
   }
 

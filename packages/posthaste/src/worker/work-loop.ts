@@ -8,12 +8,7 @@ import type { WakeHint } from "../domain/wake-hint.ts";
 import type { WorkerPlan } from "../domain/worker-options.ts";
 import type { Database } from "../engine/database.ts";
 import { wakeQueues, type Landed } from "../engine/wake-workers.ts";
-import {
-  runCycle,
-  tellWaiters,
-  type CyclePlan,
-  type CycleReply,
-} from "../engine/work-cycle.ts";
+import { runCycle, tellWaiters, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";

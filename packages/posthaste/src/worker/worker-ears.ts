@@ -34,7 +34,7 @@ export function openEars(ears: WorkerEars): () => void {
     }),
   );
   return () => {
-    for (const { unsubscribe } of subscriptions) unsubscribe();
+    for (const subscription of subscriptions) subscription.unsubscribe();
   };
 }
 

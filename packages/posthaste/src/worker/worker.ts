@@ -1,7 +1,10 @@
 /** A worker from start to stop: its row in the registry, its ear on its queues, its loop, its heartbeat. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import type { MaybePromise } from "../define/schema.ts";
+import type { WorkerContext } from "../define/task-context.ts";
 import { childLogger } from "../domain/child-logger.ts";
+import { concurrencyLine, effectiveConfig } from "../domain/config-settings.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Listener } from "../runtime/listener.ts";
@@ -20,7 +23,7 @@ export interface WorkerSetup extends Omit<WorkLoopOptions, "services"> {
   readonly version: string;
   readonly sendChild: SendChild;
   /** Makes what bodies find as `ctx.context`. */
-  readonly makeContext: () => unknown;
+  readonly makeContext: () => MaybePromise<WorkerContext>;
   /** The maintenance that runs beside every worker. */
   readonly startMaintenance: () => Periodic;
   readonly onStopped: () => void;
@@ -88,8 +91,10 @@ export class Worker implements AsyncDisposable {
   }
 
   async #begin(): Promise<Life> {
-    const { database, plan, registry } = this.#setup;
+    const { database, plan, config, registry } = this.#setup;
     const name = plan.name ?? `${hostname()}:${process.pid}`;
+    this.#log.info({ config: effectiveConfig(config, plan) }, "effective config");
+    this.#log.info(concurrencyLine(config, plan));
     const services = await this.#makeServices();
     const loop = new WorkLoop({ ...this.#setup, services, log: this.#log });
     database.reads.warmUp();

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, expect, test } from "vitest";
+import { flagOf, variableOf, workerFields } from "../../src/domain/worker-options-fields.ts";
 import { useDatabase } from "../support/database.ts";
 
 const db = useDatabase({ isEmpty: true });
@@ -20,8 +21,12 @@ interface Ran {
 }
 
 async function posthaste(...args: string[]): Promise<Ran> {
+  return posthasteWith({}, ...args);
+}
+
+async function posthasteWith(env: Record<string, string>, ...args: string[]): Promise<Ran> {
   const child = spawn(process.execPath, [join(packageFolder, "bin/posthaste.js"), ...args], {
-    env: { ...process.env, DATABASE_URL: db.url },
+    env: { ...process.env, DATABASE_URL: db.url, ...env },
   });
   let stdout = "";
   let stderr = "";
@@ -61,8 +66,59 @@ test("nothing is painted where no terminal shows it", async () => {
 test("check loads TypeScript, enums too, and names the tasks", async () => {
   expect(await posthaste("check", goodApp)).toMatchObject({
     code: 0,
-    stdout: "ok 1 task: greet\n",
+    stdout: expect.stringMatching(/\nok 1 task: greet\n$/),
   });
+});
+
+test("check shows every setting, where it came from, and no password", async () => {
+  const file = appFile(
+    "settings.ts",
+    `import { defineTask, posthaste } from "posthaste";
+     const greet = defineTask({ name: "greet", queue: "mail", run: () => 1 });
+     export const app = posthaste({
+       tasks: [greet],
+       queues: { mail: { priority: 7 } },
+       recovery: { heartbeatRetentionHours: null },
+     });`,
+  );
+  const env = {
+    DATABASE_URL: "postgres://ada:canary-4711@db.example/app",
+    POSTHASTE_QUEUE_MAX_CONCURRENCY: "mail=3",
+  };
+
+  const { code, stdout, stderr } = await posthasteWith(env, "check", file);
+
+  expect(code).toBe(0);
+  const rows = stdout.split("\n").map((line) => line.trim().split(/ {2,}/));
+  for (const row of [
+    ["database.url", "postgres://ada:***@db.example/app", "environment"],
+    ["schema", "posthaste", "default"],
+    ["queues.mail.priority", "7", "given"],
+    ["queues.mail.maxConcurrency", "none", "default"],
+    ["recovery.heartbeatRetentionHours", "none", "given"],
+    ["recovery.checkIntervalMs", "30000", "default"],
+    ["resilience.dbRetryMaxAttempts", "0", "default"],
+    ["queues", "mail", "default"],
+    ["queueMaxConcurrency", "mail=3", "environment"],
+    ["maxClaimBatch", "0", "default"],
+  ]) {
+    expect(rows).toContainEqual(row);
+  }
+  expect(stdout + stderr).not.toContain("canary-4711");
+});
+
+test("the help of worker shows defaults, ranges and environment variables", async () => {
+  const { stdout } = await posthaste("worker", "--help");
+
+  const text = stdout.replaceAll(/\s+/g, " ");
+  expect(text).toContain("(1 to 10000; default: the cores this process may use)");
+  expect(text).toContain("(0 to 86400000; default: 30000) (env: POSTHASTE_SHUTDOWN_GRACE_MS)");
+  for (const name of Object.keys(workerFields)) {
+    expect(text).toContain(`${flagOf(name)} <`);
+    expect(text).toContain(`(env: ${variableOf(name)})`);
+  }
+  expect(text).toContain("(env: POSTHASTE_PROCESSES)");
+  expect(text).not.toContain("--supervised");
 });
 
 test("check fails with 1 when the app has a contract and no handler for it", async () => {
@@ -88,11 +144,47 @@ test.each([
     "expected a whole number",
   ],
   ["a value out of range", ["worker", goodApp, "--concurrency", "0"], "from 1 to 10000, found 0"],
+  [
+    "a pair that is none",
+    ["worker", goodApp, "--queue-priorities", "mail"],
+    'such as mail=1,bulk=50; found "mail"',
+  ],
+  [
+    "a word that is none of the four",
+    ["worker", goodApp, "--log-level", "loud"],
+    'expected "debug" or "info" or "warn" or "error", found "loud"',
+  ],
+  [
+    "a queue that is not served",
+    ["worker", goodApp, "--queue-max-concurrency", "mial=3"],
+    'unknown option "mial"; known are default',
+  ],
+  ["too many processes", ["worker", goodApp, "--processes", "257"], "from 1 to 256, found 257"],
 ])("exit code 2 for %s", async (_what, args, words) => {
   const { code, stderr } = await posthaste(...args);
 
   expect(stderr).toContain(words);
   expect(code).toBe(2);
+});
+
+test("a supervisor whose children are called wrongly starts no others: exit code 2", async () => {
+  const args = ["--processes", "2", "--queue-priorities", "nowhere=5"];
+  const { code, stderr } = await posthaste("worker", goodApp, ...args);
+
+  expect(stderr).toContain('unknown option "nowhere"');
+  expect(stderr).toContain("supervisor stopped");
+  expect(stderr).not.toContain("started again");
+  expect(code).toBe(2);
+});
+
+test("exit code 2 for an environment variable that is wrong, which is named", async () => {
+  const env = { POSTHASTE_MAX_CLAIM_BATCH: "lots" };
+  for (const command of ["worker", "check"]) {
+    const { code, stderr } = await posthasteWith(env, command, goodApp);
+    expect(stderr).toContain("from env 'POSTHASTE_MAX_CLAIM_BATCH' is invalid");
+    expect(stderr).toContain('expected a whole number from 0 to 100000, found "lots"');
+    expect(code).toBe(2);
+  }
 });
 
 test("exit code 2 for a file that exports no app, and for an invalid config, with every problem", async () => {

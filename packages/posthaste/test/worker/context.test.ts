@@ -9,7 +9,10 @@ useCleanTables(db);
 
 test("ctx.context is what the app makes, once for each worker, and is put away with it", async () => {
   const made: { n: number; isGone: boolean }[] = [];
-  const task = defineTask({ name: "uses", run: (_: null, ctx) => (ctx.context as { n: number }).n });
+  const task = defineTask({
+    name: "uses",
+    run: (_: null, ctx) => (ctx.context as { n: number }).n,
+  });
   const app = db.app({
     tasks: [task],
     context: async () => {
@@ -23,9 +26,9 @@ test("ctx.context is what the app makes, once for each worker, and is put away w
     },
   });
   const worker = await app.worker().start();
-  const handle = await app.send(task, null);
+  const handle = await app.send(task);
   expect(await handle.value({ timeoutMs: 5_000 })).toBe(1);
-  await (await app.send(task, null)).value({ timeoutMs: 5_000 });
+  await (await app.send(task)).value({ timeoutMs: 5_000 });
   expect(made).toHaveLength(1);
   await worker.stop();
   expect(made).toMatchObject([{ isGone: true }]);
@@ -54,7 +57,7 @@ test("progress is stored, the last word always, and is there while the task runs
   });
   const app = db.app({ tasks: [task] });
   await app.worker().start();
-  const handle = await app.send(task, null);
+  const handle = await app.send(task);
   expect(await handle.progress()).toBeNull();
   await expect.poll(() => handle.progress()).toEqual({ done: 1_000 });
   expect((await app.admin.tasks.get(handle.id)).progress).toEqual({ done: 1_000 });
@@ -83,7 +86,7 @@ test("progress of a lost claim is not stored", async () => {
   });
   const app = db.app({ tasks: [task] });
   await app.worker({ concurrency: 2 }).start();
-  const handle = await app.send(task, null);
+  const handle = await app.send(task);
   await began.opened;
   await db.sql("select posthaste.requeue($1)", [handle.id]);
   await handle.value({ timeoutMs: 5_000 });
@@ -111,7 +114,7 @@ test("what JSON cannot hold, or is too much, is refused where it is said", async
   });
   const app = db.app({ tasks: [task] });
   await app.worker().start();
-  await (await app.send(task, null)).value({ timeoutMs: 5_000 });
+  await (await app.send(task)).value({ timeoutMs: 5_000 });
   expect(messages).toEqual([
     expect.stringContaining("takes what JSON can hold"),
     expect.stringContaining("at most 65536 bytes of JSON, found 700"),
@@ -133,7 +136,7 @@ test("ctx.send sends in the task's name, alone and in its transaction", async ()
   });
   const app = db.app({ tasks: [parent, child] });
   await app.worker({ concurrency: 4 }).start();
-  await (await app.send(parent, null)).value({ timeoutMs: 5_000 });
+  await (await app.send(parent)).value({ timeoutMs: 5_000 });
   const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 5_000 })));
   expect(values).toEqual(["alone done", "with its parent done"]);
 });
@@ -155,13 +158,15 @@ test("children of a lost claim are not created", async () => {
       const sent = await Promise.allSettled(
         [1, 2, 3].map((n) => ctx.send(child, `run ${run}, child ${n}`)),
       );
-      outcomes.push(...sent.map((each) => (each.status === "rejected" ? each.reason.reason : "sent")));
+      outcomes.push(
+        ...sent.map((each) => (each.status === "rejected" ? each.reason.reason : "sent")),
+      );
       return null;
     },
   });
   const app = db.app({ tasks: [parent] });
   await app.worker({ concurrency: 2 }).start();
-  const handle = await app.send(parent, null);
+  const handle = await app.send(parent);
   await began.opened;
   await db.sql("select posthaste.requeue($1)", [handle.id]);
   await handle.value({ timeoutMs: 5_000 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { defineTask, fail, fixed } from "../../src/index.ts";
+import { databaseAt } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
 import { reap } from "../../src/reaper/reaper.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -22,7 +23,7 @@ const past = () => new Date(Date.now() - 1_000);
 
 async function onePass(logger = silentLogger) {
   const database = new Database({
-    locate: async () => ({ url: db.url, sessionUrl: db.url, preparedStatements: true }),
+    locate: async () => databaseAt(db.url),
     schema: "posthaste",
     autoMigrate: true,
     log: logger,

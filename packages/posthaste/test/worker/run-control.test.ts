@@ -30,7 +30,7 @@ test("cancelling a running task aborts its signal with a typed reason, and it en
   const { task, began, reasons } = abortable("abortable");
   const app = db.app({ tasks: [task] });
   await app.worker().start();
-  const handle = await app.send(task, null);
+  const handle = await app.send(task);
   await began.opened;
   expect(await handle.cancel()).toBe("requested");
   expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
@@ -50,7 +50,7 @@ test("a cancellation is noticed without any notification, by the poll", async ()
   const { task, began } = abortable("abortable");
   const app = db.app({ tasks: [task], resilience: { notifyPollIntervalMs: 1_000 } });
   await app.worker().start();
-  const handle = await app.send(task, null);
+  const handle = await app.send(task);
   await began.opened;
   // As if the notification were lost: set by hand, nobody is told.
   await db.sql("update posthaste.active_tasks set cancel_requested_at = clock_timestamp()");
@@ -73,7 +73,7 @@ test("a cancelled body that fails and could be retried is not retried", async ()
   });
   const app = db.app({ tasks: [task] });
   await app.worker().start();
-  const handle = await app.send(task, null);
+  const handle = await app.send(task);
   await began.opened;
   await handle.cancel();
   expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
@@ -109,7 +109,7 @@ test("an attempt that takes longer than timeoutMs ends FAILED with TASK_TIMEOUT,
   const { task, reasons } = abortable("slow", { timeoutMs: 100 });
   const app = db.app({ tasks: [task] });
   await app.worker().start();
-  const handle = await app.send(task, null);
+  const handle = await app.send(task);
   expect(await handle.result({ timeoutMs: 5_000 })).toEqual({
     ok: false,
     error: { code: "TASK_TIMEOUT", message: "the attempt took longer than 100 ms" },
@@ -132,7 +132,7 @@ test("a timeout is retried where the policy says so, each attempt with the whole
   });
   const app = db.app({ tasks: [task] });
   await app.worker().start();
-  const handle = await app.send(task, null);
+  const handle = await app.send(task);
   expect(await handle.value({ timeoutMs: 5_000 })).toBe("quick");
   expect((await handle.info()).attempts).toMatchObject([
     { outcome: "FAILED", errorCode: "TASK_TIMEOUT" },
@@ -167,7 +167,10 @@ test("the timeout that was sent decides, not the one of the worker", async () =>
   const sender = db.app({ tasks: [] });
   const contract = defineTask({ name: "sent", timeoutMs: 100, run: (input: string) => input });
   const handle = await sender.send(contract, "x");
-  await db.app({ tasks: [held.task] }).worker().start();
+  await db
+    .app({ tasks: [held.task] })
+    .worker()
+    .start();
   expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
     error: { code: "TASK_TIMEOUT" },
   });

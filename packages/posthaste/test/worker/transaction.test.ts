@@ -51,7 +51,7 @@ test("what is written and the completion are one commit", async () => {
   );
   const app = db.app({ tasks: [work] });
   await app.worker().start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   await seen.opened;
   expect(await notes()).toEqual([]);
   expect((await handle.info()).status).toBe("RUNNING");
@@ -78,7 +78,7 @@ test("a throw rolls everything back, and the task is retried as usual", async ()
   });
   const app = db.app({ tasks: [work] });
   await app.worker().start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   expect(await handle.value({ timeoutMs: 5_000 })).toBe(2);
   expect(await notes()).toEqual(["run 2"]);
 });
@@ -95,7 +95,7 @@ test("a failure that is returned rolls back and is the task's", async () => {
   });
   const app = db.app({ tasks: [work] });
   await app.worker().start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({ error: { code: "NO_FUNDS" } });
   expect(await notes()).toEqual([]);
 });
@@ -109,7 +109,7 @@ test("a value that cannot be stored rolls back", async () => {
   );
   const app = db.app({ tasks: [work] });
   await app.worker().start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
     error: { code: "WORKER_SERIALIZATION_ERROR" },
   });
@@ -139,7 +139,7 @@ test("a claim that was lost meanwhile rolls everything back, and the other attem
   });
   const app = db.app({ tasks: [work] });
   await app.worker({ concurrency: 2 }).start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   await began.opened;
   await db.sql("select posthaste.requeue($1)", [handle.id]);
   expect(await handle.value({ timeoutMs: 5_000 })).toBe(2);
@@ -161,7 +161,7 @@ test("a task that was cancelled meanwhile has no effect and ends CANCELLED", asy
   );
   const app = db.app({ tasks: [work] });
   await app.worker().start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   await began.opened;
   // Set by hand: the body is not told, so that only the fence is left to notice.
   await db.sql("update posthaste.active_tasks set cancel_requested_at = clock_timestamp()");
@@ -183,7 +183,7 @@ test("what a body does after its transaction changes nothing", async () => {
   });
   const app = db.app({ tasks: [work], logger });
   await app.worker().start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   expect(await handle.value({ timeoutMs: 5_000 })).toBe("the value");
   expect(await notes()).toEqual(["done"]);
   await expect
@@ -202,7 +202,7 @@ test("ctx.complete ends the task with a transaction of the user's own", async ()
   });
   const app = db.app({ tasks: [work] });
   await app.worker().start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   expect(await handle.value({ timeoutMs: 5_000 })).toEqual({ ok: 1 });
   expect(await notes()).toEqual(["own"]);
 });
@@ -218,7 +218,7 @@ test("ctx.complete in a transaction that is rolled back leaves the task failed, 
   });
   const app = db.app({ tasks: [work] });
   await app.worker().start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   const result = await handle.result({ timeoutMs: 5_000 });
   expect(result).toMatchObject({ ok: false, error: { code: "UNHANDLED_ERROR" } });
   expect(JSON.stringify(result)).toContain("rolled back");
@@ -236,8 +236,13 @@ test("a transaction that is still open when its body has returned keeps nothing 
   const other = defineTask({ name: "other", run: () => "quick" });
   const app = db.app({ tasks: [work, other] });
   await app.worker({ concurrency: 2 }).start();
-  const handle = await app.send(work, null);
-  await expect.poll(async () => (await db.sql("select from pg_locks where relation = 'effects'::regclass")).length).toBe(1);
+  const handle = await app.send(work);
+  await expect
+    .poll(
+      async () =>
+        (await db.sql("select from pg_locks where relation = 'effects'::regclass")).length,
+    )
+    .toBe(1);
   const quick = await app.send(other);
   expect(await quick.value({ timeoutMs: 5_000 })).toBe("quick");
   await client.query("commit");
@@ -258,7 +263,10 @@ test("a hundred bodies in ctx.transaction at once do not keep other tasks from e
   const other = defineTask({ name: "other", run: () => "quick" });
   const app = db.app({ tasks: [work, other] });
   await app.worker({ concurrency: 101 }).start();
-  const handles = await app.sendMany(work, Array.from({ length: 100 }, () => null));
+  const handles = await app.sendMany(
+    work,
+    Array.from({ length: 100 }, () => undefined),
+  );
   await expect.poll(() => inside).toBe(10); // poolSize
   for (let n = 0; n < 20; n++) {
     const handle = await app.send(other);
@@ -276,6 +284,6 @@ test("a second completion is refused", async () => {
   });
   const app = db.app({ tasks: [work] });
   await app.worker().start();
-  const handle = await app.send(work, null);
+  const handle = await app.send(work);
   expect(await handle.value({ timeoutMs: 5_000 })).toBe(1);
 });

@@ -1,0 +1,120 @@
+/**
+ * Keeps a number of worker processes alive. It runs nothing itself and loads no app, so that nothing of the app can
+ * bring it down: it starts children with its own command, starts another for each that dies, and passes signals on.
+ */
+import { spawn, type ChildProcess } from "node:child_process";
+import { Backoff } from "../runtime/backoff.ts";
+import { jsonLogger } from "../runtime/json-logger.ts";
+import { pause } from "../runtime/pause.ts";
+import { onStopSignals } from "../runtime/stop-signals.ts";
+import { HURRY } from "./supervised-worker.ts";
+
+/** Exit code of a process that was called wrongly, or whose config is not valid: another one would end the same way. */
+const CALLED_WRONGLY = 2;
+/** A child that lived this long was healthy: when it dies, the next one is started without the pauses of earlier ones. */
+const HEALTHY_AFTER_MS = 60_000;
+const RESTART_PAUSES = { initialMs: 500, maxMs: 30_000 };
+
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Resolves with the exit code, when every child is gone. */
+export async function supervise(count: number): Promise<number> {
+  const supervisor = new Supervisor();
+  const unhook = onStopSignals(
+    () => supervisor.stop(),
+    () => supervisor.hurry(),
+  );
+  try {
+    return await supervisor.run(count);
+  } finally {
+    unhook();
+  }
+}
+
+class Supervisor {
+  readonly #log = jsonLogger("info");
+  readonly #children = new Set<ChildProcess>();
+  readonly #stopping = new AbortController();
+  #exitCode = 0;
+
+  async run(count: number): Promise<number> {
+    this.#log.info({ processes: count, pid: process.pid }, "supervisor started");
+    await Promise.all(Array.from({ length: count }, () => this.#keepOne()));
+    this.#log.info({ exitCode: this.#exitCode }, "supervisor stopped");
+    return this.#exitCode;
+  }
+
+  stop(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#log.info({ processes: this.#children.size }, "supervisor stops");
+    this.#stopping.abort();
+    for (const child of this.#children) child.kill("SIGTERM");
+  }
+
+  hurry(): void {
+    for (const child of this.#children) {
+      // A child that is just going has no channel any more, and needs no hurrying.
+      if (child.connected) child.send(HURRY, () => undefined);
+    }
+  }
+
+  /** One place for a child: whenever it is empty it is filled again, until the supervisor stops. */
+  async #keepOne(): Promise<void> {
+    const backoff = new Backoff(RESTART_PAUSES);
+    while (!this.#isStopping) {
+      const startedAt = performance.now();
+      const exit = await this.#runChild();
+      if (this.#isStopping) {
+        if (!isOrderly(exit)) this.#exitCode ||= 1;
+        return;
+      }
+      if (exit.code === CALLED_WRONGLY) {
+        this.#exitCode = CALLED_WRONGLY;
+        this.stop();
+        return;
+      }
+      if (performance.now() - startedAt >= HEALTHY_AFTER_MS) backoff.reset();
+      const pauseMs = Math.round(backoff.next());
+      this.#log.warn({ ...exit, pauseMs }, "a worker process died and is started again");
+      await pause(pauseMs, this.#stopping.signal);
+    }
+  }
+
+  get #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  #runChild(): Promise<Exit & { readonly pid: number | undefined }> {
+    const child = spawn(process.execPath, [...process.execArgv, ...childCommand(process.argv)], {
+      // The channel carries one word, and breaks when this process is gone.
+      stdio: ["inherit", "inherit", "inherit", "ipc"],
+    });
+    const { pid } = child;
+    this.#children.add(child);
+    return new Promise((resolve) => {
+      const over = (exit: Exit): void => {
+        this.#children.delete(child);
+        resolve({ ...exit, pid });
+      };
+      child.once("exit", (code, signal) => over({ code, signal }));
+      child.once("error", (error) => {
+        this.#log.error({ error: String(error) }, "a worker process could not be started");
+        if (pid === undefined) over({ code: 1, signal: null });
+      });
+    });
+  }
+}
+
+/** Told to stop, a child ends with 0; one that had not yet begun to listen ends by the signal itself. */
+function isOrderly({ code, signal }: Exit): boolean {
+  return code === 0 || signal === "SIGTERM" || signal === "SIGINT";
+}
+
+/** The same command, marked as a child's: right behind its name, where nothing can take the flag for a value. */
+function childCommand([, script = "", ...args]: readonly string[]): string[] {
+  const name = args.indexOf("worker");
+  return [script, ...args.slice(0, name + 1), "--supervised", ...args.slice(name + 1)];
+}

@@ -1,0 +1,179 @@
+/** Every field of `posthaste(config)`: see field.ts for what is made from it, config-rules.ts for the rules across fields. */
+import { recoveryFields, resilienceFields } from "./config-recovery-fields.ts";
+import type { Field } from "./field.ts";
+
+export const LOWEST_PRIORITY = 100;
+export const DEFAULT_QUEUE = "default";
+
+const unbounded = Number.MAX_SAFE_INTEGER;
+
+type Fields = Readonly<Record<string, Field>>;
+
+export const databaseFields = {
+  url: {
+    kind: "text",
+    default: undefined,
+    defaultInWords: "DATABASE_URL, else embedded; in production DATABASE_URL",
+    meaning:
+      'Where PostgreSQL is. `database` may be this URL itself, or "embedded" for the server that comes with Posthaste',
+  },
+  sessionUrl: {
+    kind: "text",
+    default: undefined,
+    defaultInWords: "the same as url",
+    meaning: "A direct connection for LISTEN, when `url` leads to a transaction pooler",
+  },
+  poolSize: {
+    kind: "whole number",
+    default: 10,
+    min: 1,
+    max: 1_000,
+    meaning: "How many connections `ctx.transaction` may use at once",
+  },
+  preparedStatements: {
+    kind: "flag",
+    default: undefined,
+    defaultInWords: "on, except behind a pooler",
+    meaning:
+      "Whether statements are prepared; off for a transaction pooler that does not know them",
+  },
+} as const satisfies Fields;
+
+export const queueFields = {
+  priority: {
+    kind: "whole number",
+    default: LOWEST_PRIORITY,
+    min: 1,
+    max: LOWEST_PRIORITY,
+    meaning:
+      "Which queue is emptied first, and the priority of tasks that name none; lower is first",
+  },
+  maxConcurrency: {
+    kind: "whole number",
+    default: null,
+    min: 1,
+    max: unbounded,
+    orNull: true,
+    insteadOfZero: "to stop a queue, pause it",
+    meaning: "How many tasks of the queue may run at once; to stop a queue one pauses it",
+  },
+} as const satisfies Fields;
+
+export const payloadFields = {
+  warnBytes: {
+    kind: "whole number",
+    default: 1_048_576,
+    min: 1,
+    max: unbounded,
+    orNull: true,
+    meaning: "Inputs above this are logged, once for each task name; null: never",
+  },
+  rejectBytes: {
+    kind: "whole number",
+    default: null,
+    min: 1,
+    max: unbounded,
+    orNull: true,
+    meaning: "Inputs above this are refused; null: none",
+  },
+} as const satisfies Fields;
+
+/** The fields that stand alone and need nothing but their own rule. */
+export const plainFields = {
+  autoMigrate: {
+    kind: "flag",
+    default: true,
+    meaning: "Whether workers and the first send apply missing migrations; false: they only verify",
+  },
+  clusterWideCap: {
+    kind: "whole number",
+    default: null,
+    min: 1,
+    max: unbounded,
+    orNull: true,
+    meaning: "How many tasks may run at once in all workers together",
+    seedName: "cluster_wide_cap",
+  },
+  prefetchBuffer: {
+    kind: "whole number",
+    default: 0,
+    min: 0,
+    max: 100_000,
+    meaning:
+      "How many tasks a worker fetches beyond its free slots; 0: none, so that a claimed task always runs at once",
+  },
+  claimLeaseMs: {
+    kind: "whole number",
+    default: 60_000,
+    min: 1_000,
+    max: 86_400_000,
+    meaning: "How long a claim of a task that was fetched ahead is good without a renewal",
+  },
+  unknownTasks: {
+    kind: "choice",
+    choices: ["fail", "release"],
+    default: "fail",
+    meaning:
+      "What a worker does with a task whose name it does not know: fail it, or leave it for a worker that knows it",
+  },
+} as const satisfies Fields;
+
+export const schemaField = {
+  kind: "text",
+  default: "posthaste",
+  meaning: "The schema that holds everything: a plain identifier, at most 48 characters",
+} as const satisfies Field;
+
+/** What is no number, flag or text, and is read by code of its own. */
+export const specialFields = {
+  tasks: {
+    kind: "special",
+    type: "list of tasks",
+    default: undefined,
+    meaning: "The tasks this app's workers can run; names are unique",
+  },
+  context: {
+    kind: "special",
+    type: "function",
+    default: undefined,
+    meaning: "Makes, once for each worker, what handlers get as `ctx.context`",
+  },
+  logger: {
+    kind: "special",
+    type: "logger",
+    default: undefined,
+    defaultInWords: "JSON lines to stderr, level info",
+    meaning: "Any object with pino's debug, info, warn and error",
+  },
+} as const satisfies Fields;
+
+export interface DescribedField {
+  /** `recovery.checkIntervalMs`; `*` stands for any name: `queues.*.priority`. */
+  readonly path: string;
+  readonly field: Field;
+}
+
+/** All of them, in the order in which people read them. */
+export const configTable: readonly DescribedField[] = [
+  ...inside("database", databaseFields),
+  { path: "schema", field: schemaField },
+  ...inside("", { autoMigrate: plainFields.autoMigrate, tasks: specialFields.tasks }),
+  ...inside("queues.*", queueFields),
+  ...inside("", {
+    clusterWideCap: plainFields.clusterWideCap,
+    prefetchBuffer: plainFields.prefetchBuffer,
+    claimLeaseMs: plainFields.claimLeaseMs,
+    unknownTasks: plainFields.unknownTasks,
+  }),
+  ...inside("recovery", recoveryFields),
+  ...inside("resilience", resilienceFields),
+  ...inside("payload", payloadFields),
+  ...inside("", { context: specialFields.context, logger: specialFields.logger }),
+];
+
+function inside(group: string, fields: Fields): DescribedField[] {
+  return Object.entries(fields).map(([name, field]) => ({
+    path: group === "" ? name : `${group}.${name}`,
+    field,
+  }));
+}

@@ -1,0 +1,45 @@
+/** The rules of the config that look at more than one field: in words for people, and as what is checked. */
+import { valueAt } from "./field.ts";
+import type { Config } from "./config.ts";
+
+export interface ConfigRule {
+  /** The field that is complained about. */
+  readonly path: string;
+  /** The other one. A rule is not asked while either has a problem of its own. */
+  readonly other: string;
+  /** What the field must be. */
+  readonly words: string;
+  readonly problem: (config: Config, isGiven: (path: string) => boolean) => string | undefined;
+}
+
+export const configRules: readonly ConfigRule[] = [
+  atLeast("claimLeaseMs", 2, "recovery.claimerHeartbeatIntervalMs"),
+  atLeast("recovery.claimedStaleThresholdMs", 2, "recovery.claimerHeartbeatIntervalMs"),
+  atLeast("recovery.runningStaleThresholdMs", 2, "recovery.runnerHeartbeatIntervalMs"),
+  atLeast("resilience.dbRetryMaxMs", 1, "resilience.dbRetryInitialMs"),
+  {
+    path: "clusterWideCap",
+    other: "prefetchBuffer",
+    words: "not together with prefetchBuffer above 0",
+    problem: ({ clusterWideCap, prefetchBuffer }) =>
+      clusterWideCap === null || prefetchBuffer === 0
+        ? undefined
+        : `expected none together with prefetchBuffer ${prefetchBuffer}, found ${clusterWideCap}; ` +
+          "what is fetched ahead would count against the cap without running: leave out one of the two",
+  },
+];
+
+function atLeast(path: string, times: 1 | 2, other: string): ConfigRule {
+  const words = `at least ${times === 2 ? "twice " : ""}${other}`;
+  return {
+    path,
+    other,
+    words,
+    problem: (config, isGiven) => {
+      const found = Number(valueAt(config, path.split(".")));
+      const least = times * Number(valueAt(config, other.split(".")));
+      if (found >= least) return undefined;
+      return `expected ${words} (${least}), found ${found}${isGiven(path) ? "" : ", the default"}`;
+    },
+  };
+}

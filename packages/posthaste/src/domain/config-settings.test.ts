@@ -1,0 +1,160 @@
+import { describe, expect, test } from "vitest";
+import { configTable } from "./config-fields.ts";
+import {
+  concurrencyLine,
+  configSettings,
+  effectiveConfig,
+  settingLines,
+  workerSettings,
+} from "./config-settings.ts";
+import { readConfig, type Environment } from "./config.ts";
+import { readWorkerOptions } from "./worker-options.ts";
+import { workerFields } from "./worker-options-fields.ts";
+
+const url = "postgres://ada:canary-4711@db.example/app";
+
+function settingsOf(given: unknown, environment: Environment = {}) {
+  const { config, problems } = readConfig(given, environment);
+  expect(problems).toEqual([]);
+  const rows = configSettings(config, given, environment);
+  return Object.fromEntries(rows.map(({ path, value, origin }) => [path, [value, origin]]));
+}
+
+function planOf(options: object, given: unknown = {}) {
+  const { config } = readConfig(given, {});
+  return { config, plan: readWorkerOptions(options, config, 8).plan };
+}
+
+test("every field of the config is there, whether given or not", () => {
+  const paths = configTable.map(({ path }) => path.replace("*", "default"));
+  expect(Object.keys(settingsOf({}))).toEqual(paths);
+  expect(Object.values(settingsOf({})).every(([, origin]) => origin === "default")).toBe(true);
+});
+
+test("what is given is told from what is not, inside groups too", () => {
+  expect(
+    settingsOf({ schema: "tasks", recovery: { checkIntervalMs: 5_000 }, clusterWideCap: null }),
+  ).toMatchObject({
+    schema: ["tasks", "given"],
+    "recovery.checkIntervalMs": [5_000, "given"],
+    "recovery.crashGraceMs": [5_000, "default"],
+    clusterWideCap: [null, "given"],
+    autoMigrate: [true, "default"],
+  });
+});
+
+describe("the database", () => {
+  test("is embedded when nothing says another", () => {
+    expect(settingsOf({})).toMatchObject({
+      "database.url": ["embedded", "default"],
+      "database.sessionUrl": ["the same as url", "default"],
+      "database.poolSize": [10, "default"],
+      "database.preparedStatements": ["on, except behind a pooler", "default"],
+    });
+    expect(settingsOf({ database: "embedded" })["database.url"]).toEqual(["embedded", "given"]);
+  });
+
+  test("comes from the environment, or was given, and its password is never shown", () => {
+    const masked = "postgres://ada:***@db.example/app";
+    const fromEnvironment = settingsOf({}, { DATABASE_URL: url });
+    expect(fromEnvironment["database.url"]).toEqual([masked, "environment"]);
+    expect(fromEnvironment["database.sessionUrl"]).toEqual([masked, "default"]);
+    const asText = settingsOf({ database: url }, { DATABASE_URL: "postgres://other" });
+    expect(asText["database.url"]).toEqual([masked, "given"]);
+    const asObject = settingsOf({ database: { url, sessionUrl: url, poolSize: 3 } });
+    expect(asObject).toMatchObject({
+      "database.url": [masked, "given"],
+      "database.sessionUrl": [masked, "given"],
+      "database.poolSize": [3, "given"],
+      "database.preparedStatements": ["on, except behind a pooler", "default"],
+    });
+    expect(JSON.stringify([fromEnvironment, asText, asObject])).not.toContain("canary");
+  });
+});
+
+test("each queue has its fields, also one with a dot in its name", () => {
+  const settings = settingsOf({
+    queues: { "mail.bulk": { priority: 7 }, alerts: { maxConcurrency: 2 } },
+  });
+  expect(settings).toMatchObject({
+    "queues.mail.bulk.priority": [7, "given"],
+    "queues.mail.bulk.maxConcurrency": [null, "default"],
+    "queues.alerts.priority": [100, "default"],
+    "queues.alerts.maxConcurrency": [2, "given"],
+  });
+  expect(Object.keys(settings).filter((path) => path.startsWith("queues."))).toHaveLength(4);
+});
+
+test("what may be anything is not shown itself", () => {
+  const given = { tasks: [1, 2], context: () => "secret", logger: { info: "secret" } };
+  expect(settingsOf(given)).toMatchObject({
+    tasks: ["2 listed", "given"],
+    context: ["a function", "given"],
+    logger: ["an object", "given"],
+  });
+});
+
+test("every option of a worker is there, resolved", () => {
+  const { plan } = planOf({ concurrency: 3, queues: ["b", "a"], queueMaxConcurrency: { a: 2 } });
+  const settings = workerSettings(plan, (name) => (name === "queues" ? "environment" : "default"));
+  expect(settings.map(({ path }) => path)).toEqual(Object.keys(workerFields));
+  expect(settings).toContainEqual({ path: "maxClaimPerWorker", value: 3, origin: "default" });
+  expect(settings).toContainEqual({ path: "queues", value: ["b", "a"], origin: "environment" });
+  expect(settings).toContainEqual({
+    path: "queueMaxConcurrency",
+    value: { a: 2 },
+    origin: "default",
+  });
+  expect(settings).toContainEqual({
+    path: "logLevel",
+    value: "the logger's own",
+    origin: "default",
+  });
+});
+
+test("what is in force for a worker is one flat object without secrets", () => {
+  const { config, plan } = planOf({ maxClaimBatch: 4 }, { database: url, clusterWideCap: 9 });
+  const effective = effectiveConfig(config, plan);
+  expect(effective).toMatchObject({
+    "database.url": "postgres://ada:***@db.example/app",
+    clusterWideCap: 9,
+    "recovery.crashGraceMs": 5_000,
+    "worker.concurrency": 8,
+    "worker.maxClaimBatch": 4,
+  });
+  expect(Object.keys(effective)).not.toContain("logger");
+  expect(JSON.stringify(effective)).not.toContain("canary");
+});
+
+describe("the line about concurrency", () => {
+  test("says none where there is no cap", () => {
+    const { config, plan } = planOf({ concurrency: 8 });
+    expect(concurrencyLine(config, plan)).toBe(
+      "Concurrency config: concurrency=8, cluster_wide_cap=none, max_claim_per_worker=8, max_claim_batch=0",
+    );
+  });
+
+  test("says every figure that is given", () => {
+    const { config, plan } = planOf(
+      { concurrency: 5, maxClaimBatch: 3, maxClaimPerWorker: 4 },
+      { clusterWideCap: 20 },
+    );
+    expect(concurrencyLine(config, plan)).toBe(
+      "Concurrency config: concurrency=5, cluster_wide_cap=20, max_claim_per_worker=4, max_claim_batch=3",
+    );
+  });
+});
+
+test("lines are aligned, and every value is in words", () => {
+  expect(
+    settingLines([
+      { path: "a", value: null, origin: "default" },
+      { path: "longer", value: ["x", "y"], origin: "given" },
+      { path: "b", value: { mail: 1, bulk: 50 }, origin: "environment" },
+    ]),
+  ).toEqual([
+    "a       none             default",
+    "longer  x, y             given",
+    "b       mail=1, bulk=50  environment",
+  ]);
+});

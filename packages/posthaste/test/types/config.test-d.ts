@@ -1,0 +1,66 @@
+/** What `posthaste()` and `app.worker()` may be told: the same names as in the table they are read by, and no others. */
+import type {
+  databaseFields,
+  payloadFields,
+  plainFields,
+  queueFields,
+  specialFields,
+} from "../../src/domain/config-fields.ts";
+import type { recoveryFields, resilienceFields } from "../../src/domain/config-recovery-fields.ts";
+import type { Config } from "../../src/domain/config.ts";
+import type { workerFields } from "../../src/domain/worker-options-fields.ts";
+import type { WorkerPlan } from "../../src/domain/worker-options.ts";
+import {
+  posthaste,
+  type AppConfig,
+  type QueueOptions,
+  type RecoveryOptions,
+  type ResilienceOptions,
+  type WorkerOptions,
+} from "../../src/index.ts";
+import { expectType } from "./expect-type.ts";
+
+// Every field of the table can be given, and nothing that the table does not have.
+type Given<Name extends keyof AppConfig> = keyof Exclude<NonNullable<AppConfig[Name]>, string>;
+type Group = "database" | "schema" | "queues" | "recovery" | "resilience" | "payload";
+expectType<keyof typeof plainFields | keyof typeof specialFields | Group>().is<keyof AppConfig>();
+expectType<keyof typeof databaseFields>().is<Given<"database">>();
+expectType<keyof typeof queueFields>().is<keyof QueueOptions>();
+expectType<keyof typeof recoveryFields>().is<keyof RecoveryOptions>();
+expectType<keyof typeof resilienceFields>().is<keyof ResilienceOptions>();
+expectType<keyof typeof payloadFields>().is<Given<"payload">>();
+expectType<keyof typeof workerFields>().is<keyof WorkerOptions>();
+
+// What is read has the types that the table says.
+expectType<number | null>().is<Config["clusterWideCap"]>();
+expectType<number>().is<Config["prefetchBuffer"]>();
+expectType<"fail" | "release">().is<Config["unknownTasks"]>();
+expectType<number | null>().is<Config["recovery"]["heartbeatRetentionHours"]>();
+expectType<number>().is<Config["recovery"]["crashGraceMs"]>();
+expectType<boolean>().is<Config["recovery"]["autoFailStaleRunning"]>();
+expectType<boolean | undefined>().is<NonNullable<Config["database"]>["preparedStatements"]>();
+expectType<"debug" | "info" | "warn" | "error" | undefined>().is<WorkerPlan["logLevel"]>();
+
+const app = posthaste({
+  clusterWideCap: null,
+  queues: { mail: { priority: 1, maxConcurrency: 5 } },
+  recovery: { terminalRecordRetentionHours: null },
+  database: { url: "postgres://db/app", poolSize: 5 },
+  context: () => ({ mailer: "smtp" }),
+});
+app.worker({ queueMaxConcurrency: { mail: 2 }, logLevel: "warn", threads: 2 });
+
+// @ts-expect-error a misspelt name
+posthaste({ clusterwideCap: 5 });
+// @ts-expect-error only retention may be null
+posthaste({ recovery: { checkIntervalMs: null } });
+// @ts-expect-error neither of the two words
+posthaste({ unknownTasks: "ignore" });
+// @ts-expect-error a context is made by a function
+posthaste({ context: { mailer: "smtp" } });
+// @ts-expect-error a database that is described has a URL
+posthaste({ database: { poolSize: 5 } });
+// @ts-expect-error no such level
+app.worker({ logLevel: "loud" });
+// @ts-expect-error one number for each queue
+app.worker({ queueMaxConcurrency: 5 });
