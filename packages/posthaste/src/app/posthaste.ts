@@ -17,8 +17,10 @@ import { taskRegistry } from "../worker/task-registry.ts";
 import { Worker } from "../worker/worker.ts";
 import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
+import { callerFile } from "./caller-file.ts";
 import { readAppConfig, type AppConfig } from "./read-app-config.ts";
 import { readItems, type SendManyItem } from "./send-many-items.ts";
+import { onStage, threadStage } from "./threads/thread-stage.ts";
 
 export interface Posthaste extends AsyncDisposable {
   /**
@@ -64,8 +66,13 @@ export function posthaste(given: AppConfig = {}): Posthaste {
   const { database, waits, sender, tasks, contracts } = parts;
   let closing: Promise<void> | undefined;
 
-  const app: Posthaste & { readonly [appBrand]: readonly string[] } = {
-    [appBrand]: tasks.map(({ name }) => name),
+  parts.file ??= callerFile(posthaste);
+
+  const app: Posthaste & { readonly [appBrand]: AppFacts } = {
+    [appBrand]: {
+      taskNames: tasks.map(({ name }) => name),
+      loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
+    },
     async send(task, ...[input, options]) {
       return taskHandle(database, waits, await sender.send(task, input, options));
     },
@@ -85,22 +92,32 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     close: () => (closing ??= closeAll(parts)),
     [Symbol.asyncDispose]: () => app.close(),
   };
-  return app;
+  const stage = threadStage();
+  if (stage === undefined) return app;
+  stage.apps.push(tasks);
+  return onStage(app, stage);
+}
+
+/** What the command knows of an app, or tells it. */
+interface AppFacts {
+  readonly taskNames: readonly string[];
+  /** The file that was loaded to get at the app: loading it again makes the app again. */
+  readonly loadedFrom: (file: URL) => void;
 }
 
 /** Registered, not local: an app stays an app when two copies of this package are loaded. */
 const appBrand: unique symbol = Symbol.for("posthaste.app");
 
-/** The names of the tasks of an app, or undefined if the value is no app. */
-export function appTaskNames(value: unknown): readonly string[] | undefined {
+/** What there is to know of an app, or undefined if the value is none. */
+export function appFacts(value: unknown): AppFacts | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  return Reflect.get(value, appBrand) as readonly string[] | undefined;
+  return Reflect.get(value, appBrand) as AppFacts | undefined;
 }
 
 type Parts = ReturnType<typeof assemble>;
 
 function assemble(given: AppConfig) {
-  const { config, tasks, contracts } = readAppConfig(given, process.env);
+  const { config, tasks, contracts, file: namedFile } = readAppConfig(given, process.env);
   const log = given.logger ?? jsonLogger("info");
   const location = new DatabaseLocation(config, log);
   const { schema, autoMigrate } = config;
@@ -117,7 +134,22 @@ function assemble(given: AppConfig) {
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
   const sender = new Sender(database, config, log);
   const workers = new Set<Worker>();
-  return { config, tasks, contracts, log, location, database, listener, waits, sender, workers };
+  /** What a thread for blocking tasks loads. */
+  const file = namedFile;
+  return {
+    config,
+    tasks,
+    contracts,
+    log,
+    location,
+    database,
+    listener,
+    waits,
+    sender,
+    workers,
+    namedFile,
+    file,
+  };
 }
 
 function makeWorker(

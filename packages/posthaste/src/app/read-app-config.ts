@@ -5,7 +5,11 @@ import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { article } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
-import { isRecord } from "../domain/option-reader.ts";
+import { isRecord, shown } from "../domain/option-reader.ts";
+import { fileUrl } from "./caller-file.ts";
+
+const fileRule =
+  "expected the file URL or absolute path of a file that is there, such as import.meta.url";
 
 export interface AppConfig {
   /**
@@ -52,6 +56,13 @@ export interface AppConfig {
     /** Inputs above this are refused. Default null: none. */
     readonly rejectBytes?: number | null;
   };
+  /**
+   * The file that makes this app, as a file URL or an absolute path: threads for blocking tasks load it again. Default:
+   * the file that calls `posthaste()`. Where that is another one, the file that has the tasks says it:
+   *
+   *     export const app = makeApp({ file: import.meta.url, tasks });
+   */
+  readonly file?: string | URL;
   /** Any object with pino's debug, info, warn and error. Default: JSON lines to stderr, level info. */
   readonly logger?: Logger;
 }
@@ -60,20 +71,30 @@ export interface ReadAppConfig {
   readonly config: Config;
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
+  /** What `file` said. */
+  readonly file: URL | undefined;
 }
 
 export function readAppConfig(given: AppConfig, environment: Environment): ReadAppConfig {
   const { config, problems: found } = readConfig(given, environment);
   const problems = [...found];
-  const { tasks, logger } = isRecord(given) ? given : {};
+  const { tasks, logger, file } = isRecord(given) ? given : {};
   const listed = readTasks(tasks, config, problems);
   checkLogger(logger, problems);
+  const appFile = fileUrl(file);
+  if (file !== undefined && appFile === undefined) {
+    problems.push({
+      path: "file",
+      message: `${fileRule}, found ${shown(file instanceof URL ? file.href : file)}`,
+    });
+  }
   if (problems.length > 0)
     throw PosthasteError.of("CONFIG_INVALID", "the config is not valid", problems);
   return {
     config,
     tasks: listed.filter(isTask),
     contracts: listed.filter((task) => !isTask(task)),
+    file: appFile,
   };
 }
 

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { appTaskNames } from "../app/posthaste.ts";
+import { appFacts } from "../app/posthaste.ts";
 import { loadApp } from "./load-app.ts";
 import { complain, paint, say } from "./output.ts";
 
@@ -18,7 +18,7 @@ export function checkCommand(): Command {
           process.exitCode = 1;
           return;
         }
-        const names = appTaskNames(app) ?? [];
+        const names = appFacts(app)?.taskNames ?? [];
         say(
           `${paint("green", "ok")} ${names.length} ${names.length === 1 ? "task" : "tasks"}: ${names.join(", ")}`,
         );

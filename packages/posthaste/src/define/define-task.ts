@@ -81,6 +81,7 @@ interface CheckedOptions {
   readonly retry?: RetryPolicy;
   readonly errors?: readonly string[];
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
+  readonly blocking?: boolean;
   readonly input?: StandardSchema;
   readonly output?: StandardSchema;
   readonly run?: AnyTask["run"];
@@ -97,6 +98,7 @@ function taskOf(options: CheckedOptions): AnyContract {
     retry: retry && Object.freeze(structuredClone(retry)),
     errors: Object.freeze([...(options.errors ?? [])]),
     flags: flags && Object.freeze(isList(flags) ? namesOn(flags) : { ...flags }),
+    blocking: options.blocking ?? false,
     input: options.input,
     output: options.output,
     ...(run === undefined ? {} : { run }),

@@ -10,7 +10,18 @@ import { isContract } from "./task.ts";
 /** Options as they arrive from JavaScript, where nothing was checked. */
 export type RawOptions = Readonly<Record<string, unknown>>;
 
-const OPTIONS = ["name", "run", "input", "output", "errors", "queue", "priority", "retry", "flags"];
+const OPTIONS = [
+  "name",
+  "run",
+  "input",
+  "output",
+  "errors",
+  "queue",
+  "priority",
+  "retry",
+  "flags",
+  "blocking",
+];
 
 export function taskProblems(options: RawOptions): readonly Problem[] {
   return [
@@ -23,6 +34,7 @@ export function taskProblems(options: RawOptions): readonly Problem[] {
     ...optional(options["queue"], (queue) => problem("queue", queueNameProblem(queue))),
     ...optional(options["priority"], (priority) => problem("priority", priorityProblem(priority))),
     ...optional(options["flags"], flagsProblems),
+    ...optional(options["blocking"], blockingProblems),
     ...optional(options["retry"], (retry) => policyProblems(retry, options["errors"])),
   ];
 }
@@ -114,6 +126,11 @@ function flagsProblems(flags: unknown): readonly Problem[] {
       ? []
       : problem(`flags.${flag}`, `expected true or false, found ${article(value)}`),
   );
+}
+
+function blockingProblems(blocking: unknown): readonly Problem[] {
+  if (typeof blocking === "boolean") return [];
+  return problem("blocking", `expected true or false, found ${article(blocking)}`);
 }
 
 function policyProblems(retry: unknown, errors: unknown): readonly Problem[] {

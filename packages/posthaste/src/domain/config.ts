@@ -51,6 +51,7 @@ const knownFields = [
   "resilience",
   "payload",
   "logger",
+  "file",
 ];
 
 export const LOWEST_PRIORITY = 100;

@@ -21,6 +21,11 @@ export function runBlamed<Asked, Answer>(
   return current.run(blamed, body, asked);
 }
 
+/** Whether the present code runs on behalf of a body. */
+export function isInsideTask(): boolean {
+  return current.getStore() !== undefined;
+}
+
 /** Watches until the returned function is called; any number of workers in a process share one watch. */
 export function watchStrayErrors(): () => void {
   if (watchers++ === 0) {
