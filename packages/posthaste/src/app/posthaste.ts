@@ -14,12 +14,14 @@ import { Listener } from "../runtime/listener.ts";
 import { onStopSignals } from "../runtime/stop-signals.ts";
 import { version } from "../version.ts";
 import { taskRegistry } from "../worker/task-registry.ts";
+import { ThreadPool } from "../worker/threads/thread-pool.ts";
 import { Worker } from "../worker/worker.ts";
 import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
 import { callerFile } from "./caller-file.ts";
 import { readAppConfig, type AppConfig } from "./read-app-config.ts";
 import { readItems, type SendManyItem } from "./send-many-items.ts";
+import { threadProblems, threadProgram } from "./threads/thread-program.ts";
 import { onStage, threadStage } from "./threads/thread-stage.ts";
 
 export interface Posthaste extends AsyncDisposable {
@@ -108,10 +110,12 @@ interface AppFacts {
 /** Registered, not local: an app stays an app when two copies of this package are loaded. */
 const appBrand: unique symbol = Symbol.for("posthaste.app");
 
-/** What there is to know of an app, or undefined if the value is none. */
-export function appFacts(value: unknown): AppFacts | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  return Reflect.get(value, appBrand) as AppFacts | undefined;
+export function isApp(value: unknown): value is Posthaste {
+  return typeof value === "object" && value !== null && Reflect.has(value, appBrand);
+}
+
+export function appFacts(app: Posthaste): AppFacts {
+  return Reflect.get(app, appBrand) as AppFacts;
 }
 
 type Parts = ReturnType<typeof assemble>;
@@ -153,18 +157,21 @@ function assemble(given: AppConfig) {
 }
 
 function makeWorker(
-  { config, tasks, log, database, listener, workers }: Parts,
+  { config, tasks, log, database, listener, workers, file }: Parts,
   options?: WorkerOptions,
 ): Worker {
-  const { plan, problems } = readWorkerOptions(options, config, availableParallelism());
-  if (problems.length > 0) {
-    throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", problems);
+  const cores = availableParallelism();
+  const { plan, problems } = readWorkerOptions(options, config, cores);
+  const found = [...problems, ...threadProblems(tasks, file)];
+  if (found.length > 0) {
+    throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", found);
   }
   const worker = new Worker({
     database,
     config,
     plan,
     registry: taskRegistry(tasks),
+    threads: file && new ThreadPool({ program: threadProgram(file), threads: cores, log }),
     listener,
     version,
     log,

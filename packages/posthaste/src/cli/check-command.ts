@@ -18,7 +18,7 @@ export function checkCommand(): Command {
           process.exitCode = 1;
           return;
         }
-        const names = appFacts(app)?.taskNames ?? [];
+        const names = appFacts(app).taskNames;
         say(
           `${paint("green", "ok")} ${names.length} ${names.length === 1 ? "task" : "tasks"}: ${names.join(", ")}`,
         );

@@ -3,14 +3,14 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { importFile } from "../app/load-file.ts";
-import { appFacts, type Posthaste } from "../app/posthaste.ts";
+import { appFacts, isApp, type Posthaste } from "../app/posthaste.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function loadApp(file: string): Promise<Posthaste> {
   const path = resolve(file);
   if (!existsSync(path)) throw new UsageError(`there is no file ${file}`);
   const module = await importFile(path);
-  const apps = [...new Set(Object.values(module))].filter((value) => appFacts(value) !== undefined);
+  const apps = [...new Set(Object.values(module))].filter(isApp);
   const [app] = apps;
   if (app === undefined) {
     throw new UsageError(
@@ -18,6 +18,6 @@ export async function loadApp(file: string): Promise<Posthaste> {
     );
   }
   if (apps.length > 1) throw new UsageError(`${file} exports ${apps.length} apps; expected one`);
-  appFacts(app)?.loadedFrom(pathToFileURL(path));
-  return app as Posthaste;
+  appFacts(app).loadedFrom(pathToFileURL(path));
+  return app;
 }

@@ -11,6 +11,8 @@ import { describeError } from "./describe-error.ts";
 import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
 import type { EndedTask } from "./held-tasks.ts";
 import { runBlamed } from "./stray-errors.ts";
+import type { ThreadPool } from "./threads/thread-pool.ts";
+import type { BlockingCall, BlockingRun } from "./threads/thread-run.ts";
 
 /** Why `ctx.signal` aborted. */
 export type AbortReason = "CLAIM_LOST" | "SHUTDOWN";
@@ -35,6 +37,7 @@ export class TaskRun {
   readonly #workerId: string;
   readonly #log: Logger;
   #abort: AbortController | undefined;
+  #onThread: BlockingRun | undefined;
   #stray: { readonly thrown: unknown } | undefined;
   #ended = false;
 
@@ -46,8 +49,13 @@ export class TaskRun {
   }
 
   /** Runs the body to its end, which may be at once, and then says how to settle it. */
-  run(onEnd: (run: TaskRun, ended: EndedTask) => void): void {
+  run(onEnd: (run: TaskRun, ended: EndedTask) => void, threads?: ThreadPool): void {
     const { name, input } = this.claimed;
+    if (threads !== undefined && this.#task?.blocking === true) {
+      this.#onThread = threads.run(this.#blockingCall());
+      void this.#onThread.ended.then((execution) => onEnd(this, this.#end(execution)));
+      return;
+    }
     const execution = runBlamed(this, executeTask, {
       task: this.#task,
       name,
@@ -56,6 +64,12 @@ export class TaskRun {
     });
     if (execution instanceof Promise) void execution.then((late) => onEnd(this, this.#end(late)));
     else onEnd(this, this.#end(execution));
+  }
+
+  #blockingCall(): BlockingCall {
+    const { id, claimId, name, queue, runNo, input } = this.claimed;
+    const facts = { taskId: id, name, queue, attempt: runNo, workerId: this.#workerId, claimId };
+    return { task: name, input, facts, log: this.log, onMessage: () => undefined };
   }
 
   #end(execution: Execution): EndedTask {
@@ -83,6 +97,7 @@ export class TaskRun {
 
   abort(reason: AbortReason): void {
     this.#controller().abort(new TaskAborted(reason));
+    this.#onThread?.abort(reason);
   }
 
   /** Something the body let go of has failed: the task fails with it, unless it has ended. */

@@ -24,12 +24,15 @@ import { reviewSettles } from "./review-settles.ts";
 import { settleOneByOne } from "./settle-one-by-one.ts";
 import type { TaskRegistry } from "./task-registry.ts";
 import { TaskRun } from "./task-run.ts";
+import type { ThreadPool } from "./threads/thread-pool.ts";
 
 export interface WorkLoopOptions {
   readonly database: Database;
   readonly config: Config;
   readonly plan: WorkerPlan;
   readonly registry: TaskRegistry;
+  /** Where blocking tasks run; undefined where there can be none. */
+  readonly threads: ThreadPool | undefined;
   readonly workerId: string;
   readonly log: Logger;
 }
@@ -223,10 +226,10 @@ export class WorkLoop {
   }
 
   #run(task: ClaimedTask): void {
-    const { registry, workerId, log } = this.#options;
+    const { registry, threads, workerId, log } = this.#options;
     const run = new TaskRun(task, registry.get(task.name), workerId, log);
     this.held.running.add(run);
-    run.run(this.#ended);
+    run.run(this.#ended, threads);
   }
 
   readonly #ended = (run: TaskRun, ended: EndedTask): void => {

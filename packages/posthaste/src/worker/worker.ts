@@ -170,7 +170,7 @@ export class Worker implements AsyncDisposable {
     if (!over.signal.aborted) await this.#giveBack(life.loop, over.signal);
     await done;
     await life.heartbeat.stop(); // until here: what runs is held, however long the grace is
-    await life.loop.close();
+    await Promise.all([life.loop.close(), this.#setup.threads?.close()]);
     await this.#setState("stopped");
     life.unwatch();
     this.#setup.onStopped();
@@ -181,7 +181,10 @@ export class Worker implements AsyncDisposable {
   async #giveBack(loop: WorkLoop, over: AbortSignal): Promise<void> {
     for (const run of loop.held.running) run.abort("SHUTDOWN");
     await pause(ABORT_GRACE_MS, over);
-    for (const { claimed } of loop.held.requeueRunning()) {
+    const givenBack = loop.held.requeueRunning();
+    // Before the tasks are anybody else's: what was on a thread is stopped there.
+    await this.#setup.threads?.close();
+    for (const { claimed } of givenBack) {
       this.#log.warn(
         { taskId: claimed.id, task: claimed.name },
         "the task did not stop when it was told to: it is given back, and what it still does is not recorded",

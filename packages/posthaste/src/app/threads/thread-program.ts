@@ -2,8 +2,23 @@
 import { createRequire } from "node:module";
 import { extname } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import type { AnyTask } from "../../define/task.ts";
+import type { Problem } from "../../domain/errors.ts";
 import type { ThreadProgram } from "../../worker/threads/pool-thread.ts";
 import { understandsTypeScript } from "../load-file.ts";
+
+/** Why a worker could not run these tasks: threads have to load them from somewhere. */
+export function threadProblems(tasks: readonly AnyTask[], file: URL | undefined): Problem[] {
+  if (file !== undefined) return [];
+  return tasks
+    .filter(({ blocking }) => blocking)
+    .map(({ name }) => ({
+      path: "file",
+      message:
+        `task "${name}" is blocking: it runs on a thread, which loads the file that makes the app, and posthaste() was ` +
+        "not called from a file; put the app into one, or name it: posthaste({ file: import.meta.url, … })",
+    }));
+}
 
 /**
  * Published, the thread's entry is .js. In this repository it may be .ts, which a Node that does not strip types cannot run:
