@@ -22,11 +22,16 @@ import { Listener } from "../runtime/listener.ts";
 import { onStopSignals } from "../runtime/stop-signals.ts";
 import { version } from "../version.ts";
 import { taskRegistry } from "../worker/task-registry.ts";
+import { ThreadPool } from "../worker/threads/thread-pool.ts";
 import { Worker } from "../worker/worker.ts";
+import type { BodyServices, SendChild } from "../worker/run-services.ts";
 import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
+import { callerFile } from "./caller-file.ts";
 import { readAppConfig, type AppConfig } from "./read-app-config.ts";
 import { readItems, type SendManyItem } from "./send-many-items.ts";
+import { threadProblems, threadProgram } from "./threads/thread-program.ts";
+import { onStage, threadStage } from "./threads/thread-stage.ts";
 
 export interface Posthaste extends AsyncDisposable {
   /**
@@ -74,11 +79,14 @@ export function posthaste(given: AppConfig = {}): Posthaste {
   const { database, waits, sender, tasks, contracts } = parts;
   let closing: Promise<void> | undefined;
 
+  parts.file ??= callerFile(posthaste);
+
   const app: Posthaste & { readonly [appBrand]: AppFacts } = {
     [appBrand]: {
       taskNames: tasks.map(({ name }) => name),
       config: parts.config,
       settings: configSettings(parts.config, given, process.env),
+      loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
     },
     async send(task, ...[input, options]) {
       return taskHandle(database, waits, await sender.send(task, input, options));
@@ -100,17 +108,22 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     close: () => (closing ??= closeAll(parts)),
     [Symbol.asyncDispose]: () => app.close(),
   };
-  return app;
+  const stage = threadStage();
+  if (stage === undefined) return app;
+  stage.apps.push({ tasks, services: threadServices(parts) });
+  return onStage(app, stage);
 }
 
 /** Registered, not local: an app stays an app when two copies of this package are loaded. */
 const appBrand: unique symbol = Symbol.for("posthaste.app");
 
-/** What the command line wants to know of an app. */
+/** What the command line wants to know of an app, or tells it. */
 export interface AppFacts {
   readonly taskNames: readonly string[];
   readonly config: Config;
   readonly settings: readonly Setting[];
+  /** The file that was loaded to get at the app: loading it again makes the app again. */
+  readonly loadedFrom: (file: URL) => void;
 }
 
 export function isApp(value: unknown): value is Posthaste {
@@ -129,6 +142,7 @@ function assemble(given: AppConfig) {
     tasks,
     contracts,
     context = (): WorkerContext => undefined,
+    file: namedFile,
   } = readAppConfig(given, process.env);
   const log = given.logger ?? jsonLogger("info");
   const logAt = (level: LogLevel | undefined): Logger =>
@@ -148,6 +162,8 @@ function assemble(given: AppConfig) {
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
   const sender = new Sender(database, config, log);
   const workers = new Set<Worker>();
+  /** What a thread for blocking tasks loads. */
+  const file = namedFile;
   return {
     config,
     tasks,
@@ -160,16 +176,17 @@ function assemble(given: AppConfig) {
     waits,
     sender,
     workers,
+    namedFile,
+    file,
   };
 }
 
-function makeWorker(
-  { config, tasks, context, logAt, database, listener, workers, waits, sender }: Parts,
-  options?: WorkerOptions,
-): Worker {
+function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
+  const { config, tasks, context, logAt, database, listener, workers, file } = parts;
   const { plan, problems } = readWorkerOptions(options, config, availableParallelism());
-  if (problems.length > 0) {
-    throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", problems);
+  const found = [...problems, ...threadProblems(tasks, file)];
+  if (found.length > 0) {
+    throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", found);
   }
   const log = logAt(plan.logLevel);
   const worker = new Worker({
@@ -177,18 +194,36 @@ function makeWorker(
     config,
     plan,
     registry: taskRegistry(tasks),
+    threads: file && new ThreadPool({ program: threadProgram(file), threads: plan.threads, log }),
     listener,
     version,
     log,
     makeContext: context,
-    sendChild: async (parent, task, input, given) =>
-      taskHandle(database, waits, await sender.sendAsChild(parent, task, input, given)),
+    sendChild: childSender(parts),
     startMaintenance: () =>
       startReaper({ database, everyMs: config.recovery.checkIntervalMs, log }),
     onStopped: () => workers.delete(worker),
   });
   workers.add(worker);
   return worker;
+}
+
+function childSender({ database, waits, sender }: Parts): SendChild {
+  return async (parent, task, input, options) =>
+    taskHandle(database, waits, await sender.sendAsChild(parent, task, input, options));
+}
+
+/** What bodies may ask for on a thread that has loaded this app: its context is made once, when the first one begins. */
+function threadServices(parts: Parts): () => Promise<BodyServices> {
+  const { database, config, context } = parts;
+  let made: Promise<BodyServices> | undefined;
+  const make = async (): Promise<BodyServices> => ({
+    database,
+    payload: config.payload,
+    context: await context(),
+    sendChild: childSender(parts),
+  });
+  return () => (made ??= make());
 }
 
 async function runUntilSignal(worker: Worker): Promise<void> {

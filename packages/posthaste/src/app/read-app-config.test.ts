@@ -86,6 +86,19 @@ test("a context is a function, and is handed on", () => {
   ]);
 });
 
+test("a file is named by URL or absolute path, and is there", () => {
+  const here = import.meta.url;
+  for (const file of [here, new URL(here), new URL(here).pathname]) {
+    expect(readAppConfig({ file }, {}).file?.href).toBe(new URL(here).href);
+  }
+  expect(problemsOf({ file: undefined })).toEqual([]);
+  for (const file of ["app.ts", "/not/there.ts", 7, null, new URL("https://example.org/a.ts")]) {
+    expect(problemsOf({ file })).toEqual([
+      { path: "file", message: expect.stringMatching(/^expected the file URL .+, found /) },
+    ]);
+  }
+});
+
 test("problems of the config, the tasks and the logger come in one error, a line each", () => {
   const given = { schema: "NO", tasks: [5], logger: {}, queue: {} };
   expect(() => readAppConfig(given as unknown as AppConfig, {})).toThrow(

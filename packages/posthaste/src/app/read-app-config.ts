@@ -7,7 +7,11 @@ import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { article } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
-import { isRecord } from "../domain/option-reader.ts";
+import { isRecord, shown } from "../domain/option-reader.ts";
+import { fileUrl } from "./caller-file.ts";
+
+const fileRule =
+  "expected the file URL or absolute path of a file that is there, such as import.meta.url";
 
 export interface AppConfig {
   /**
@@ -53,6 +57,13 @@ export interface AppConfig {
   };
   /** Makes, once for each worker, what handlers get as `ctx.context`. */
   readonly context?: () => MaybePromise<WorkerContext>;
+  /**
+   * The file that makes this app, as a file URL or an absolute path: threads for blocking tasks load it again. Default:
+   * the file that calls `posthaste()`. Where that is another one, the file that has the tasks says it:
+   *
+   *     export const app = makeApp({ file: import.meta.url, tasks });
+   */
+  readonly file?: string | URL;
   /** Any object with pino's debug, info, warn and error. Default: JSON lines to stderr, level info. */
   readonly logger?: Logger;
 }
@@ -105,17 +116,26 @@ export interface ReadAppConfig {
   readonly context: AppConfig["context"];
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
+  /** What `file` said. */
+  readonly file: URL | undefined;
 }
 
 export function readAppConfig(given: AppConfig, environment: Environment): ReadAppConfig {
   const { config, problems: found } = readConfig(given, environment);
   const problems = [...found];
-  const { tasks, logger, context } = isRecord(given) ? given : {};
+  const { tasks, logger, context, file } = isRecord(given) ? given : {};
   const listed = readTasks(tasks, config, problems);
   if (context !== undefined && typeof context !== "function") {
     problems.push({ path: "context", message: `expected a function, found ${article(context)}` });
   }
   checkLogger(logger, problems);
+  const appFile = fileUrl(file);
+  if (file !== undefined && appFile === undefined) {
+    problems.push({
+      path: "file",
+      message: `${fileRule}, found ${shown(file instanceof URL ? file.href : file)}`,
+    });
+  }
   if (problems.length > 0)
     throw PosthasteError.of("CONFIG_INVALID", "the config is not valid", problems);
   return {
@@ -123,6 +143,7 @@ export function readAppConfig(given: AppConfig, environment: Environment): ReadA
     context: given.context,
     tasks: listed.filter(isTask),
     contracts: listed.filter((task) => !isTask(task)),
+    file: appFile,
   };
 }
 

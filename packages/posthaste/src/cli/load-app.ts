@@ -1,9 +1,9 @@
-/** Loads the file that exports the app, TypeScript too, with the same instance of this library as the command's own. */
+/** Loads the file that exports the app. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { createJiti } from "jiti";
-import { isApp, type Posthaste } from "../app/posthaste.ts";
+import { importFile } from "../app/load-file.ts";
+import { appFacts, isApp, type Posthaste } from "../app/posthaste.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function loadApp(file: string): Promise<Posthaste> {
@@ -18,15 +18,6 @@ export async function loadApp(file: string): Promise<Posthaste> {
     );
   }
   if (apps.length > 1) throw new UsageError(`${file} exports ${apps.length} apps; expected one`);
+  appFacts(app).loadedFrom(pathToFileURL(path));
   return app;
-}
-
-async function importFile(path: string): Promise<Record<string, unknown>> {
-  const isTypeScript = /\.[cm]?tsx?$/.test(path);
-  // A Node that strips types, or one that runs under a loader which does, needs no help.
-  const isUnderstood = "typescript" in process.features && process.features.typescript !== false;
-  if (!isTypeScript || isUnderstood) {
-    return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
-  }
-  return createJiti(import.meta.url, { tsconfigPaths: true }).import<Record<string, unknown>>(path);
 }

@@ -36,6 +36,7 @@ describe("a definition", () => {
       retry: undefined,
       errors: [],
       flags: undefined,
+      blocking: false,
       input: undefined,
       output: undefined,
       run,
@@ -57,6 +58,7 @@ describe("a definition", () => {
       priority: 7,
       retry,
       flags: ["infrastructure_resilient"],
+      blocking: true,
       run: ({ a }) => a,
     });
     expect(task).toMatchObject({
@@ -65,6 +67,7 @@ describe("a definition", () => {
       priority: 7,
       retry: { kind: "exponential", baseMs: 5, maxRetries: 2, jitter: true },
       flags: { infrastructure_resilient: true },
+      blocking: true,
     });
     expect(task.input).toBe(input);
     expect(task.output).toBe(output);
@@ -86,7 +89,7 @@ describe("a definition", () => {
 });
 
 describe("contracts", () => {
-  const contract = defineTask({ name: "c", input: z.string(), errors: ["A"], queue: "q" });
+  const contract = defineTask({ name: "c", input: z.string(), errors: ["A"], blocking: true });
 
   test("are no tasks", () => {
     expect(isContract(contract)).toBe(true);
@@ -131,6 +134,7 @@ describe("mistakes", () => {
         errors: ["busy", "TASK_TIMEOUT", "A", "A"],
         retry: fixed({ intervalsMs: [], retryFor: [] }),
         flags: { on: "yes" },
+        blocking: "yes",
         input: {},
         run: "run",
       });
@@ -145,6 +149,7 @@ describe("mistakes", () => {
       expect.stringMatching(/^queue: expected .+, found "my queue"$/),
       "priority: expected a whole number from 1 to 100, found 101",
       "flags.on: expected true or false, found a string",
+      "blocking: expected true or false, found a string",
       "retry.intervalsMs: expected 1 to 20 delays in milliseconds, found 0",
       'retry.retryFor: expected a list of codes or "any", found an empty list',
     ]);
@@ -165,7 +170,7 @@ describe("mistakes", () => {
     expect(problems).toEqual([expect.stringMatching(`^${option}: expected .+ found undefined`)]);
   });
 
-  test.each(["queue", "priority", "retry", "errors", "flags"])(
+  test.each(["queue", "priority", "retry", "errors", "flags", "blocking"])(
     "%s: undefined is none",
     (option) => {
       expect(problemsOf(() => define({ name: "t", run, [option]: undefined }))).toEqual([]);
@@ -181,7 +186,7 @@ describe("mistakes", () => {
     },
   );
 
-  test.each(["onCrash", "maxCrashes", "blocking"])("%s is not known yet", (option) => {
+  test.each(["onCrash", "maxCrashes"])("%s is not known yet", (option) => {
     expect(problemsOf(() => define({ name: "t", run, [option]: 1 }))).toHaveLength(1);
   });
 
@@ -198,6 +203,8 @@ describe("mistakes", () => {
     ["flags", null],
     ["queue", ""],
     ["queue", null],
+    ["blocking", 1],
+    ["blocking", null],
     ["retry", true],
     ["retry", {}],
   ])("%s: %j", (option, value) => {

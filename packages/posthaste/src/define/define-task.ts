@@ -82,6 +82,7 @@ interface CheckedOptions {
   readonly timeoutMs?: number;
   readonly errors?: readonly string[];
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
+  readonly blocking?: boolean;
   readonly input?: StandardSchema;
   readonly output?: StandardSchema;
   readonly run?: AnyTask["run"];
@@ -99,6 +100,7 @@ function taskOf(options: CheckedOptions): AnyContract {
     timeoutMs: options.timeoutMs,
     errors: Object.freeze([...(options.errors ?? [])]),
     flags: flags && Object.freeze(isList(flags) ? namesOn(flags) : { ...flags }),
+    blocking: options.blocking ?? false,
     input: options.input,
     output: options.output,
     ...(run === undefined ? {} : { run }),

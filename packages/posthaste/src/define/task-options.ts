@@ -53,6 +53,12 @@ export interface TaskOptions<
   /** The longest that one attempt may take; then it ends with TASK_TIMEOUT, and `ctx.signal` aborts. Default: as long as it takes. */
   readonly timeoutMs?: number;
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
+  /**
+   * Runs the body on a worker thread, so that code which computes for long, or never returns to the event loop, delays
+   * nothing else and can be stopped. The thread loads the file that makes the app once more: what that file does at its
+   * top level happens there too, up to its first use of the app. Default false.
+   */
+  readonly blocking?: boolean;
   /** Returns or resolves to the value, or to `fail(…)`. Left out, the definition is a contract. */
   readonly run?: Handler<Input, Output, NoInfer<Code>, Annotated, Returned>;
 }

@@ -21,6 +21,7 @@ const OPTIONS = [
   "retry",
   "timeoutMs",
   "flags",
+  "blocking",
 ];
 /** The longest timer there is. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
@@ -39,6 +40,7 @@ export function taskProblems(options: RawOptions): readonly Problem[] {
       problem("timeoutMs", wholeProblem(given, LONGEST_TIMEOUT_MS)),
     ),
     ...optional(options["flags"], flagsProblems),
+    ...optional(options["blocking"], blockingProblems),
     ...optional(options["retry"], (retry) => policyProblems(retry, options["errors"])),
   ];
 }
@@ -130,6 +132,11 @@ function flagsProblems(flags: unknown): readonly Problem[] {
       ? []
       : problem(`flags.${flag}`, `expected true or false, found ${article(value)}`),
   );
+}
+
+function blockingProblems(blocking: unknown): readonly Problem[] {
+  if (typeof blocking === "boolean") return [];
+  return problem("blocking", `expected true or false, found ${article(blocking)}`);
 }
 
 function policyProblems(retry: unknown, errors: unknown): readonly Problem[] {

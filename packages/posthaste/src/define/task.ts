@@ -36,6 +36,8 @@ export interface AnyContract {
   /** The task's own codes. */
   readonly errors: readonly string[];
   readonly flags: Readonly<Record<string, boolean>> | undefined;
+  /** Whether `run` is called on a worker thread. */
+  readonly blocking: boolean;
   readonly input: StandardSchema | undefined;
   readonly output: StandardSchema | undefined;
   /** Absent on contracts. A method, so that a task of any input type is assignable here. */

@@ -138,6 +138,13 @@ export const specialFields = {
     default: undefined,
     meaning: "Makes, once for each worker, what handlers get as `ctx.context`",
   },
+  file: {
+    kind: "special",
+    type: "file URL or absolute path",
+    default: undefined,
+    defaultInWords: "the file that calls `posthaste()`",
+    meaning: "The file that makes the app: threads for blocking tasks load it again",
+  },
   logger: {
     kind: "special",
     type: "logger",
@@ -168,7 +175,11 @@ export const configTable: readonly DescribedField[] = [
   ...inside("recovery", recoveryFields),
   ...inside("resilience", resilienceFields),
   ...inside("payload", payloadFields),
-  ...inside("", { context: specialFields.context, logger: specialFields.logger }),
+  ...inside("", {
+    context: specialFields.context,
+    file: specialFields.file,
+    logger: specialFields.logger,
+  }),
 ];
 
 function inside(group: string, fields: Fields): DescribedField[] {

@@ -6,10 +6,32 @@ import type { TaskHandle } from "../define/task-handle.ts";
 import type { Json } from "../domain/json.ts";
 import { encodeJson } from "../domain/json.ts";
 import type { Logger } from "../domain/logger.ts";
-import type { TaskRun } from "./task-run.ts";
 
 /** The most that a task may say about how far it is. */
 const LONGEST_PROGRESS = 65_536;
+
+/** What is known of an attempt before its body begins. */
+export interface AttemptFacts {
+  readonly taskId: string;
+  readonly name: string;
+  readonly queue: string;
+  /** 1 for the first body that ran. */
+  readonly attempt: number;
+  readonly workerId: string;
+  readonly claimId: string;
+}
+
+/** Whatever answers for a body: its run, or the thread that it runs on. */
+export interface BodyHost {
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  readonly context: WorkerContext;
+  /** `value` is JSON text. */
+  report(value: string): void;
+  transaction<Value>(run: (tx: TaskTransaction) => Promise<Value>): Promise<Value>;
+  complete(value: unknown, tx: CallersTransaction): Promise<void>;
+  send(task: AnyContract, input: unknown, options: SendOptions | undefined): Promise<TaskHandle>;
+}
 
 export class RunContext implements TaskContext {
   readonly taskId: string;
@@ -18,30 +40,29 @@ export class RunContext implements TaskContext {
   readonly attempt: number;
   readonly workerId: string;
   readonly claimId: string;
-  readonly #run: TaskRun;
+  readonly #host: BodyHost;
   #log: Logger | undefined;
 
-  constructor(run: TaskRun) {
-    const { id, claimId, name, queue, runNo } = run.claimed;
-    this.taskId = id;
-    this.name = name;
-    this.queue = queue;
-    this.attempt = runNo;
-    this.workerId = run.services.workerId;
-    this.claimId = claimId;
-    this.#run = run;
+  constructor(facts: AttemptFacts, host: BodyHost) {
+    this.taskId = facts.taskId;
+    this.name = facts.name;
+    this.queue = facts.queue;
+    this.attempt = facts.attempt;
+    this.workerId = facts.workerId;
+    this.claimId = facts.claimId;
+    this.#host = host;
   }
 
   get signal(): AbortSignal {
-    return this.#run.signal;
+    return this.#host.signal;
   }
 
   get log(): Logger {
-    return (this.#log ??= this.#run.log);
+    return (this.#log ??= this.#host.log);
   }
 
   get context(): WorkerContext {
-    return this.#run.services.context;
+    return this.#host.context;
   }
 
   progress(value: Json): void {
@@ -54,15 +75,15 @@ export class RunContext implements TaskContext {
           : `ctx.progress() takes at most ${LONGEST_PROGRESS} bytes of JSON, found ${encoded.tooLarge}`,
       );
     }
-    this.#run.report(encoded.text);
+    this.#host.report(encoded.text);
   }
 
   transaction<Value>(run: (tx: TaskTransaction) => Promise<Value>): Promise<Value> {
-    return this.#run.transaction(run);
+    return this.#host.transaction(run);
   }
 
   async complete<Value>(value: Value, { tx }: { readonly tx: CallersTransaction }): Promise<Value> {
-    await this.#run.complete(value, tx);
+    await this.#host.complete(value, tx);
     return value;
   }
 
@@ -70,6 +91,6 @@ export class RunContext implements TaskContext {
     task: T,
     ...[input, options]: SendArguments<T, SendOptions>
   ): Promise<TaskHandle<T>> {
-    return this.#run.send(task, input, options) as Promise<TaskHandle<T>>;
+    return this.#host.send(task, input, options) as Promise<TaskHandle<T>>;
   }
 }

@@ -1,4 +1,4 @@
-/** What a running body may ask of its worker. One for all bodies of a worker. */
+/** What running bodies may ask for. */
 import type { SendOptions } from "../define/send-options.ts";
 import type { AnyContract } from "../define/task.ts";
 import type { WorkerContext } from "../define/task-context.ts";
@@ -8,6 +8,7 @@ import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
 import type { Claim } from "../store/queries/complete-with-effects.ts";
 import type { ProgressReports } from "./progress-reports.ts";
+import type { ThreadPool } from "./threads/thread-pool.ts";
 
 /** Sends a task in the name of a claim, or throws TaskAborted if that is lost. */
 export type SendChild = (
@@ -17,13 +18,20 @@ export type SendChild = (
   options: SendOptions | undefined,
 ) => Promise<TaskHandle>;
 
-export interface RunServices {
-  readonly workerId: string;
-  readonly log: Logger;
+/** Wherever the body runs: beside its worker, or on a thread with an app of its own. */
+export interface BodyServices {
   readonly database: Database;
   readonly payload: Config["payload"];
-  /** What `posthaste({ context })` made for this worker. */
+  /** What `posthaste({ context })` made for this worker, or for this thread. */
   readonly context: WorkerContext;
-  readonly progress: ProgressReports;
   readonly sendChild: SendChild;
+}
+
+/** One for all bodies of a worker. */
+export interface RunServices extends BodyServices {
+  readonly workerId: string;
+  readonly log: Logger;
+  readonly progress: ProgressReports;
+  /** Where blocking tasks run; undefined where there can be none. */
+  readonly threads: ThreadPool | undefined;
 }

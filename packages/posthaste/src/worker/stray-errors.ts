@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
+import { isMainThread } from "node:worker_threads";
 
 export interface Blamed {
   /** Called with what was thrown or rejected, possibly after the body has returned. */
@@ -22,6 +23,11 @@ export function runBlamed<Asked, Answer>(
   asked: Asked,
 ): Answer {
   return current.run(blamed, body, asked);
+}
+
+/** Whether the present code runs on behalf of a body. */
+export function isInsideTask(): boolean {
+  return current.getStore() !== undefined;
 }
 
 /**
@@ -61,6 +67,7 @@ function onException(error: unknown): void {
  * that is still what happens, but after its workers have let their tasks end or have given them back.
  */
 function endProcess(reason: unknown): void {
+  if (!isMainThread) return endThread(reason);
   process.stderr.write(`${inspect(reason)}\n`);
   if (isEnding) return;
   isEnding = true;
@@ -68,4 +75,13 @@ function endProcess(reason: unknown): void {
     "posthaste: this error belongs to no task; the workers stop, then the process exits with 1\n",
   );
   void Promise.allSettled([...drains].map((drain) => drain())).then(() => process.exit(1));
+}
+
+/** As Node would: the thread that started this one hears of the error and sees it exit. */
+function endThread(reason: unknown): void {
+  process.off("unhandledRejection", onRejection);
+  process.off("uncaughtException", onException);
+  process.nextTick(() => {
+    throw reason;
+  });
 }

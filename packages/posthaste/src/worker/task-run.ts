@@ -1,7 +1,7 @@
 /** One run of one task: its signal, its limits, and how it ends. */
 import type { CallersTransaction, SendOptions } from "../define/send-options.ts";
 import type { AnyContract, AnyTask } from "../define/task.ts";
-import type { TaskTransaction } from "../define/task-context.ts";
+import type { TaskTransaction, WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
 import { childLogger } from "../domain/child-logger.ts";
 import type { ResultCode } from "../domain/errors.ts";
@@ -11,20 +11,18 @@ import { TaskAborted, type AbortReason } from "../domain/task-aborted.ts";
 import { settle } from "../domain/task-lifecycle.ts";
 import { Alarm } from "../runtime/alarm.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import {
-  awaitCompletion,
-  completeInCallersTransaction,
-  completeInTransaction,
-  tellWaiters,
-  type CompletingRun,
-} from "./complete-with-effects.ts";
+import { awaitCompletion, tellWaiters } from "./complete-with-effects.ts";
+import { Completion, type CompletionState } from "./completion.ts";
 import { readDecided, type Decided } from "./decided-options.ts";
 import { describeError } from "./describe-error.ts";
 import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
 import type { EndedTask } from "./held-tasks.ts";
-import { RunContext } from "./run-context.ts";
+import { RunContext, type AttemptFacts, type BodyHost } from "./run-context.ts";
 import type { RunServices } from "./run-services.ts";
 import { runBlamed } from "./stray-errors.ts";
+import type { BodyMessage } from "./threads/messages.ts";
+import type { ThreadPool } from "./threads/thread-pool.ts";
+import type { BlockingRun } from "./threads/thread-run.ts";
 
 /** How long a body that has run out of time may take to notice. */
 const NOTICE_MS = 500;
@@ -32,7 +30,7 @@ const NOTICE_MS = 500;
 /** Undefined: the end is written already, or is not ours to write. */
 export type OnEnd = (run: TaskRun, ended: EndedTask | undefined) => void;
 
-export class TaskRun {
+export class TaskRun implements BodyHost {
   readonly claimed: ClaimedTask;
   readonly services: RunServices;
   readonly #task: AnyTask | undefined;
@@ -40,11 +38,12 @@ export class TaskRun {
   #alarm: Alarm | undefined;
   #onEnd: OnEnd = () => undefined;
   #abort: AbortController | undefined;
+  #onThread: BlockingRun | undefined;
   #stray: { readonly thrown: unknown } | undefined;
   /** Why the body was told to stop, if it was. */
   #stopped: AbortReason | undefined;
-  /** What became of `ctx.transaction` or `ctx.complete`: done for certain, or in the hands of the user's transaction. */
-  #completion: "none" | "handed over" | "done" = "none";
+  #completion: Completion | undefined;
+  #completed: CompletionState = "none";
   #isOver = false;
 
   constructor(claimed: ClaimedTask, task: AnyTask | undefined, services: RunServices) {
@@ -59,16 +58,44 @@ export class TaskRun {
     this.#onEnd = onEnd;
     const { timeoutMs } = this.#decided;
     if (timeoutMs !== undefined) this.#wakeIn(timeoutMs, () => this.stop("TIMEOUT", NOTICE_MS));
+    if (this.#task?.blocking === true && this.services.threads !== undefined) {
+      this.#runOnThread(this.services.threads);
+      return;
+    }
     const { name, input } = this.claimed;
     const execution = runBlamed(this, executeTask, {
       task: this.#task,
       name,
       input,
-      context: new RunContext(this),
+      context: new RunContext(this.#facts(), this),
       resultLimit: this.services.payload.rejectBytes,
     });
     if (execution instanceof Promise) void execution.then((late) => this.#ended(late));
     else this.#ended(execution);
+  }
+
+  #facts(): AttemptFacts {
+    const { id, claimId, name, queue, runNo } = this.claimed;
+    const { workerId } = this.services;
+    return { taskId: id, name, queue, attempt: runNo, workerId, claimId };
+  }
+
+  #runOnThread(threads: ThreadPool): void {
+    const { name, input } = this.claimed;
+    this.#onThread = threads.run({
+      task: name,
+      input,
+      facts: this.#facts(),
+      resultLimit: this.services.payload.rejectBytes,
+      log: this.log,
+      onMessage: (message) => this.#hear(message),
+    });
+    void this.#onThread.ended.then((execution) => this.#ended(execution));
+  }
+
+  #hear(message: BodyMessage): void {
+    if ("progress" in message) this.report(message.progress);
+    else this.#completed = message.completed;
   }
 
   get signal(): AbortSignal {
@@ -82,7 +109,11 @@ export class TaskRun {
 
   /** Its claim has ended with its own transaction, or is about to. */
   get isComplete(): boolean {
-    return this.#completion !== "none";
+    return this.#completed !== "none";
+  }
+
+  get context(): WorkerContext {
+    return this.services.context;
   }
 
   get isAborted(): boolean {
@@ -93,12 +124,15 @@ export class TaskRun {
   stop(reason: AbortReason, graceMs: number): void {
     if (this.#isOver || this.isAborted) return;
     this.abort(reason);
-    this.#wakeIn(graceMs, () => this.#giveUp(reason));
+    // A thread can be ended in the middle of whatever it does, so there is nothing to be patient for.
+    const patience = this.#onThread === undefined ? graceMs : Math.min(graceMs, NOTICE_MS);
+    this.#wakeIn(patience, () => this.#giveUp(reason));
   }
 
   abort(reason: AbortReason): void {
     this.#stopped ??= reason;
     this.#controller().abort(new TaskAborted(reason));
+    this.#onThread?.abort(reason);
   }
 
   /** Something the body let go of has failed: the task fails with it, unless it has ended. */
@@ -119,15 +153,12 @@ export class TaskRun {
     if (!this.#isOver) this.services.progress.report({ id, claimId, value });
   }
 
-  async transaction<Value>(use: (tx: TaskTransaction) => Promise<Value>): Promise<Value> {
-    const { value, isDone } = await completeInTransaction(this.#completing(), use);
-    if (isDone) this.#completion = "done";
-    return value;
+  transaction<Value>(use: (tx: TaskTransaction) => Promise<Value>): Promise<Value> {
+    return this.#completing().transaction(use);
   }
 
-  async complete(value: unknown, tx: CallersTransaction): Promise<void> {
-    await completeInCallersTransaction(this.#completing(), value, tx);
-    this.#completion = "handed over";
+  complete(value: unknown, tx: CallersTransaction): Promise<void> {
+    return this.#completing().complete(value, tx);
   }
 
   async send(
@@ -135,7 +166,8 @@ export class TaskRun {
     input: unknown,
     options: SendOptions | undefined,
   ): Promise<TaskHandle> {
-    this.#checkAborted();
+    const reason = this.#abortReason();
+    if (reason !== undefined) throw new TaskAborted(reason);
     return this.services.sendChild(this.claimed, task, input, options);
   }
 
@@ -144,8 +176,8 @@ export class TaskRun {
     this.#isOver = true;
     this.#alarm?.clear();
     const { progress } = this.services;
-    if (this.#completion === "done") return this.#endedBefore(execution);
-    if (this.#completion === "handed over") return void this.#awaitTransaction(execution);
+    if (this.#completed === "done") return this.#endedBefore(execution);
+    if (this.#completed === "handed over") return void this.#awaitTransaction(execution);
     if (!progress.isWaiting(this.claimed)) return this.#onEnd(this, this.#settled(execution));
     // The last word is written before the claim is gone.
     return void progress.flush().then(() => this.#onEnd(this, this.#settled(execution)));
@@ -193,6 +225,7 @@ export class TaskRun {
       "the task did not stop when it was told to: its slot is given back, and what it still does is not recorded",
     );
     const error = failureOf(reason, this.#decided);
+    this.#onThread?.terminate(error);
     this.#onEnd(
       this,
       reason === "CLAIM_LOST" ? undefined : this.#settled({ ran: true, ok: false, error }),
@@ -232,25 +265,20 @@ export class TaskRun {
     return { ran: true, ok: false, error: thrownFailure(stray.thrown) };
   }
 
-  #completing(): CompletingRun {
+  #completing(): Completion {
     if (this.#task === undefined) throw new TypeError("a task without a definition has no body");
-    return {
+    return (this.#completion ??= new Completion({
       claim: this.claimed,
       task: this.#task,
-      database: this.services.database,
-      resultLimit: this.services.payload.rejectBytes,
-      checkAborted: () => this.#checkAborted(),
-    };
+      services: this.services,
+      abortReason: () => this.#abortReason(),
+      onChange: (state) => (this.#completed = state),
+    }));
   }
 
-  #checkAborted(): void {
-    if (this.#stopped !== undefined) throw new TaskAborted(this.#stopped);
-    if (this.#isOver) throw new TaskAborted("CLAIM_LOST");
-    if (this.#completion !== "none") {
-      throw new Error(
-        "this task is complete already: ctx.transaction() or ctx.complete() has done it",
-      );
-    }
+  /** Why this attempt may do nothing more, if it may not. */
+  #abortReason(): AbortReason | undefined {
+    return this.#stopped ?? (this.#isOver ? "CLAIM_LOST" : undefined);
   }
 
   #wakeIn(ms: number, wake: () => void): void {

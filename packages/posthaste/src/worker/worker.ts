@@ -15,6 +15,7 @@ import { Outage } from "./outage.ts";
 import { ProgressReports } from "./progress-reports.ts";
 import type { RunServices, SendChild } from "./run-services.ts";
 import { watchStrayErrors } from "./stray-errors.ts";
+import type { ThreadPool } from "./threads/thread-pool.ts";
 import { openEars } from "./worker-ears.ts";
 import { WorkLoop, type WorkLoopOptions } from "./work-loop.ts";
 
@@ -22,6 +23,8 @@ export interface WorkerSetup extends Omit<WorkLoopOptions, "services"> {
   readonly listener: Listener;
   readonly version: string;
   readonly sendChild: SendChild;
+  /** Where blocking tasks run; undefined where there can be none. */
+  readonly threads: ThreadPool | undefined;
   /** Makes what bodies find as `ctx.context`. */
   readonly makeContext: () => MaybePromise<WorkerContext>;
   /** The maintenance that runs beside every worker. */
@@ -119,7 +122,7 @@ export class Worker implements AsyncDisposable {
   }
 
   async #makeServices(): Promise<RunServices> {
-    const { database, config, sendChild, makeContext } = this.#setup;
+    const { database, config, sendChild, threads, makeContext } = this.#setup;
     return {
       workerId: this.id,
       log: this.#log,
@@ -128,6 +131,7 @@ export class Worker implements AsyncDisposable {
       context: await makeContext(),
       progress: new ProgressReports(database, this.#log),
       sendChild,
+      threads,
     };
   }
 
@@ -229,7 +233,7 @@ export class Worker implements AsyncDisposable {
     life.closeEars();
     await Promise.all([life.heartbeat.stop(), life.poll.stop()]);
     life.services.progress.stop();
-    await life.loop.close();
+    await Promise.all([life.loop.close(), this.#setup.threads?.close()]);
     await dispose(life.services.context);
     await this.#setState("stopped");
     life.unwatch();
@@ -241,7 +245,10 @@ export class Worker implements AsyncDisposable {
   async #giveBack(loop: WorkLoop, over: AbortSignal): Promise<void> {
     for (const run of loop.held.running) run.abort("SHUTDOWN");
     await pause(ABORT_GRACE_MS, over);
-    for (const { claimed } of loop.held.requeueRunning()) {
+    const givenBack = loop.held.requeueRunning();
+    // Before the tasks are anybody else's: what was on a thread is stopped there.
+    await this.#setup.threads?.close();
+    for (const { claimed } of givenBack) {
       this.#log.warn(
         { taskId: claimed.id, task: claimed.name },
         "the task did not stop when it was told to: it is given back, and what it still does is not recorded",

@@ -16,5 +16,6 @@ export function servicesWithoutDatabase(log: Logger = silentLogger): RunServices
     context: undefined,
     progress: new ProgressReports(database, log),
     sendChild: none,
+    threads: undefined,
   };
 }

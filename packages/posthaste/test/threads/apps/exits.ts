@@ -1,0 +1,2 @@
+/** Ends before it is loaded. */
+process.exit(0);

@@ -1,0 +1,2 @@
+/** Makes no app. */
+export const nothing = 1;

@@ -1,0 +1,2 @@
+/** Cannot be loaded. */
+throw new TypeError("the moon is not out");

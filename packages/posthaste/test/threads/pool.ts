@@ -1,0 +1,57 @@
+/** A pool on an app file of this folder, closed after the test, and calls to it. */
+import { randomUUID } from "node:crypto";
+import { afterEach } from "vitest";
+import { threadProgram } from "../../src/app/threads/thread-program.ts";
+import type { Logger } from "../../src/domain/logger.ts";
+import type { AttemptFacts } from "../../src/worker/run-context.ts";
+import { ThreadPool, type ThreadPoolOptions } from "../../src/worker/threads/thread-pool.ts";
+import type { BlockingRun } from "../../src/worker/threads/thread-run.ts";
+import { gate } from "../support/gate.ts";
+import { silentLogger } from "../support/loggers.ts";
+
+const opened: ThreadPool[] = [];
+afterEach(async () => {
+  for (const pool of opened.splice(0)) await pool.close();
+});
+
+export interface TestPool {
+  readonly pool: ThreadPool;
+  readonly call: (
+    task: string,
+    input?: unknown,
+    log?: Logger,
+  ) => BlockingRun & { readonly facts: AttemptFacts };
+}
+
+export function openPool(
+  file: string | URL = "tasks.ts",
+  options: Partial<ThreadPoolOptions> = {},
+): TestPool {
+  const url = file instanceof URL ? file : new URL(`apps/${file}`, import.meta.url);
+  const program = threadProgram(url);
+  const pool = new ThreadPool({ program, threads: 2, log: silentLogger, ...options });
+  opened.push(pool);
+  return {
+    pool,
+    call: (task, input = null, log = silentLogger) => {
+      const ids = { taskId: randomUUID(), claimId: randomUUID() };
+      const facts = { ...ids, name: task, queue: "q", attempt: 3, workerId: "w" };
+      const onMessage = (): void => undefined;
+      const call = { task, input: JSON.stringify(input), facts, log, onMessage, resultLimit: null };
+      const run = pool.run(call);
+      return Object.assign(run, { facts });
+    },
+  };
+}
+
+/** A logger, and a promise of the first line whose message matches. */
+export function watchFor(message: RegExp): {
+  readonly log: Logger;
+  readonly said: Promise<object>;
+} {
+  const said = gate<object>();
+  const line = (first: object | string, text?: string): void => {
+    if (message.test(typeof first === "string" ? first : (text ?? ""))) said.open(Object(first));
+  };
+  return { log: { debug: line, info: line, warn: line, error: line }, said: said.opened };
+}
