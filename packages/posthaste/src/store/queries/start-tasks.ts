@@ -1,5 +1,6 @@
 import { sql, statement, type Db, type SqlText, type Statement } from "../sql.ts";
 import { EXPIRED_ERROR } from "./claim-tasks.ts";
+import type { Claim } from "./complete-with-effects.ts";
 import { isRunning } from "./pick-ready.ts";
 
 export interface StartReply {
@@ -106,11 +107,6 @@ function startStatement(schema: SqlText, isCapped: boolean): Statement {
     select task_id as "id", run_no as "runNo", 'fit' as "verdict" from started
     union all
     select task_id, null, verdict from judged where verdict <> 'fit'`);
-}
-
-interface Claim {
-  readonly id: string;
-  readonly claimId: string;
 }
 
 interface StartRow {
