@@ -3,17 +3,14 @@
  * bring it down: it starts children with its own command, starts another for each that dies, and passes signals on.
  */
 import { spawn, type ChildProcess } from "node:child_process";
-import { Backoff } from "../runtime/backoff.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
 import { pause } from "../runtime/pause.ts";
 import { onStopSignals } from "../runtime/stop-signals.ts";
+import { RestartPauses } from "./restart-pauses.ts";
 import { HURRY } from "./supervised-worker.ts";
 
 /** Exit code of a process that was called wrongly, or whose config is not valid: another one would end the same way. */
 const CALLED_WRONGLY = 2;
-/** A child that lived this long was healthy: when it dies, the next one is started without the pauses of earlier ones. */
-const HEALTHY_AFTER_MS = 60_000;
-const RESTART_PAUSES = { initialMs: 500, maxMs: 30_000 };
 
 interface Exit {
   readonly code: number | null;
@@ -63,7 +60,7 @@ class Supervisor {
 
   /** One place for a child: whenever it is empty it is filled again, until the supervisor stops. */
   async #keepOne(): Promise<void> {
-    const backoff = new Backoff(RESTART_PAUSES);
+    const pauses = new RestartPauses();
     while (!this.#isStopping) {
       const startedAt = performance.now();
       const exit = await this.#runChild();
@@ -76,8 +73,7 @@ class Supervisor {
         this.stop();
         return;
       }
-      if (performance.now() - startedAt >= HEALTHY_AFTER_MS) backoff.reset();
-      const pauseMs = Math.round(backoff.next());
+      const pauseMs = pauses.after(performance.now() - startedAt);
       this.#log.warn({ ...exit, pauseMs }, "a worker process died and is started again");
       await pause(pauseMs, this.#stopping.signal);
     }
