@@ -33,12 +33,23 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "version.ts",
   ],
   cli: ["domain", "runtime", "engine", "app", "version.ts"],
+  testing: ["domain", "define", "store", "engine", "runtime", "worker", "embedded", "app"],
   "index.ts": ["domain", "define", "admin", "worker", "app"],
   "version.ts": [],
 };
 
 /** Folders that may use Node's modules; the others must run anywhere. */
-const mayUseNode = ["store", "engine", "runtime", "client", "worker", "app", "cli", "embedded"];
+const mayUseNode = [
+  "store",
+  "engine",
+  "runtime",
+  "client",
+  "worker",
+  "app",
+  "cli",
+  "embedded",
+  "testing",
+];
 
 const importOf = /(?:from|import)\s*\(?\s*"([^"]+)"/g;
 const comment = /\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm;

@@ -5,6 +5,7 @@ import { version } from "../version.ts";
 import { checkCommand } from "./check-command.ts";
 import { migrateCommand } from "./migrate-command.ts";
 import { complain } from "./output.ts";
+import { rolesCommand } from "./roles-command.ts";
 import { UsageError } from "./usage-error.ts";
 import { workerCommand } from "./worker-command.ts";
 
@@ -14,7 +15,7 @@ export async function main(args: readonly string[]): Promise<number> {
     .version(version)
     .showSuggestionAfterError()
     .showHelpAfterError("(--help shows what there is)");
-  for (const command of [workerCommand(), migrateCommand(), checkCommand()]) {
+  for (const command of [workerCommand(), migrateCommand(), checkCommand(), rolesCommand()]) {
     program.addCommand(command.copyInheritedSettings(program).exitOverride());
   }
   program.exitOverride();

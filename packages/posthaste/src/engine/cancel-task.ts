@@ -13,7 +13,7 @@ export async function cancelTask(
     const said = await database.store.cancelTask(database.reads, id);
     if (said !== "finished" || attempt === 0) return said;
     // The answer to an earlier try was lost; that try may be what finished it.
-    const row = await database.store.readTask.row(database.reads, id);
+    const [row] = await database.store.awaitResults.read(database.reads, [id]);
     return row?.status === TaskStatus.CANCELLED ? "cancelled" : said;
   });
   if (answer === null) throw notFound(id);

@@ -19,7 +19,7 @@ export async function migrate(connection: Connection, schema: string): Promise<s
   try {
     await connection.query(LOCK, [`posthaste/migrate/${schema}`]);
     const missing = await missingMigrations(connection, schema);
-    if (missing.length > 0) await connection.script(bookkeeping(schema));
+    if (missing.length > 0) await prepare(connection, schema);
     for (const { name, source } of missing) {
       await connection.script(migrationText(source, schema));
       await connection.query(record(schema), [name]);
@@ -61,17 +61,29 @@ export function printMigrations(schema: string): string {
   );
   // The session's own path may hold functions that would stand in for the built-in ones of the same name.
   const begin = "begin;\nset local search_path = pg_catalog, pg_temp;";
-  return [begin, bookkeeping(schema), ...parts, "commit;"].join("\n\n");
+  return [begin, createSchema(schema), bookkeeping(schema), ...parts, "commit;"].join("\n\n");
 }
 
 const LOCK = statement(sql`select pg_advisory_xact_lock(hashtextextended($1, 0))`);
 
 const VERSION = statement(sql`select current_setting('server_version_num')::int as "version"`);
 
+/** A role that owns the schema need not be allowed to make one, which "if not exists" asks for all the same. */
+async function prepare(connection: Connection, schema: string): Promise<void> {
+  const found = await connection.query(SCHEMA_EXISTS, [schema]);
+  if (found.length === 0) await connection.script(createSchema(schema));
+  await connection.script(bookkeeping(schema));
+}
+
+const SCHEMA_EXISTS = statement(sql`select from pg_namespace where nspname = $1`);
+
+function createSchema(schema: string): SqlText {
+  return sql`create schema if not exists ${schemaText(schema)};`;
+}
+
 function bookkeeping(schema: string): SqlText {
   const name = schemaText(schema);
-  return sql`create schema if not exists ${name};
-create table if not exists ${name}.migrations (
+  return sql`create table if not exists ${name}.migrations (
   name       text primary key,
   applied_at timestamptz not null default clock_timestamp()
 );`;

@@ -22,6 +22,11 @@ export function isUniqueViolation(error: unknown): boolean {
   return errorCode(error) === "23505";
 }
 
+/** Somebody holds a lock for longer than the statement would wait. */
+export function isLockTimeout(error: unknown): boolean {
+  return errorCode(error) === "55P03";
+}
+
 /** A statement that is prepared no more, or whose plan no longer fits: a new connection prepares it afresh. */
 export function isStalePlan(error: unknown): boolean {
   const code = errorCode(error);
@@ -94,7 +99,7 @@ function unnamedProblem(error: unknown): string {
   return code === undefined ? message : `${message} (${code})`;
 }
 
-function errorCode(error: unknown): string | undefined {
+export function errorCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,4 +1,5 @@
 /** Every statement there is, built once for a schema. */
+import { advanceTasks } from "./queries/advance-tasks.ts";
 import { awaitResults } from "./queries/await-results.ts";
 import { cancelTask } from "./queries/cancel-task.ts";
 import { claimTasks, completeAndClaim } from "./queries/claim-tasks.ts";
@@ -19,6 +20,7 @@ import { reportProgress } from "./queries/report-progress.ts";
 import { settleTasks } from "./queries/settle-tasks.ts";
 import { startTasks } from "./queries/start-tasks.ts";
 import { surveyLanes } from "./queries/survey-lanes.ts";
+import { watchTasks } from "./queries/watch-tasks.ts";
 import { schemaText } from "./sql.ts";
 
 export type Store = ReturnType<typeof createStore>;
@@ -48,6 +50,8 @@ export function createStore(schema: string) {
     readTask: readTask(text),
     cancelTask: cancelTask(text),
     registerWorker: registerWorker(text),
+    advanceTasks: advanceTasks(text),
+    watchTasks: watchTasks(text),
     notifyQueues,
   };
 }

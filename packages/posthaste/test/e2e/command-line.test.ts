@@ -50,12 +50,15 @@ const goodApp = appFile(
    export const app = posthaste({ tasks: [greet] });`,
 );
 
-test.each([[], ["worker"], ["migrate"], ["check"]])("help is there: %s", async (...command) => {
-  const { code, stdout } = await posthaste(...command, "--help");
+test.each([[], ["worker"], ["migrate"], ["check"], ["roles"]])(
+  "help is there: %s",
+  async (...command) => {
+    const { code, stdout } = await posthaste(...command, "--help");
 
-  expect(code).toBe(0);
-  expect(stdout).toContain("Usage: posthaste");
-});
+    expect(code).toBe(0);
+    expect(stdout).toContain("Usage: posthaste");
+  },
+);
 
 test("nothing is painted where no terminal shows it", async () => {
   const { stdout, stderr } = await posthaste("check", goodApp);
@@ -237,4 +240,15 @@ test("exit code 1 when the database refuses the password, which is not shown", a
   expect(code).toBe(1);
   expect(stderr).toContain("the password was refused");
   expect(stdout + stderr).not.toContain("canary-4711");
+});
+
+test("roles prints the script for a schema, and refuses a name that is none", async () => {
+  const printed = await posthaste("roles", "--schema", "elsewhere");
+  expect(printed.code).toBe(0);
+  expect(printed.stdout).toContain('grant usage on schema "elsewhere" to "elsewhere_producer"');
+  expect(printed.stdout).not.toContain("@");
+
+  const refused = await posthaste("roles", "--schema", 'x"; drop table y');
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toContain("expected lower-case letters");
 });

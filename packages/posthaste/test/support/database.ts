@@ -1,13 +1,15 @@
 /** A database of its own for a test file, copied from a migrated template, with the laws of broken-laws.ts checked after every test. */
-import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, inject } from "vitest";
 import { posthaste, type AppConfig, type Posthaste } from "../../src/index.ts";
 import { Connection, type Profile } from "../../src/store/connection.ts";
 import { createStore } from "../../src/store/store.ts";
+import {
+  createThrowawayDatabase,
+  type ThrowawayDatabase,
+} from "../../src/store/throwaway-database.ts";
 import { brokenLaws } from "./broken-laws.ts";
 import { silentLogger } from "./loggers.ts";
-import { databaseUrl } from "./start-server.ts";
 
 export interface TestDatabase {
   readonly url: string;
@@ -24,26 +26,25 @@ export interface TestDatabase {
 }
 
 export function useDatabase(options: { readonly isEmpty?: boolean } = {}): TestDatabase {
-  const name = `t_${randomBytes(6).toString("hex")}`;
   const serverUrl = inject("serverUrl");
-  const url = databaseUrl(serverUrl, name);
+  let database: ThrowawayDatabase | undefined;
   const opened: { close(): Promise<void> }[] = [];
   let client: pg.Client | undefined;
 
   beforeAll(async () => {
-    await onServer(serverUrl, (admin) =>
-      admin.query(
-        options.isEmpty === true
-          ? `create database ${name}`
-          : `create database ${name} template posthaste_template strategy file_copy`,
-      ),
-    );
-    client = new pg.Client(url);
+    const schema = options.isEmpty === true ? null : "posthaste";
+    database = await createThrowawayDatabase({ serverUrl, schema });
+    client = new pg.Client(database.url);
     await client.connect();
   });
 
+  const url = (): string => {
+    if (database === undefined) throw new Error(TOO_EARLY);
+    return database.url;
+  };
+
   const sql: TestDatabase["sql"] = async <Row extends object>(text: string, values?: unknown[]) => {
-    if (client === undefined) throw new Error("the database is there only while tests run");
+    if (client === undefined) throw new Error(TOO_EARLY);
     return (await client.query<Row>(text, values)).rows;
   };
 
@@ -57,18 +58,18 @@ export function useDatabase(options: { readonly isEmpty?: boolean } = {}): TestD
 
   afterAll(async () => {
     await client?.end();
-    await onServer(serverUrl, (admin) =>
-      admin.query(`drop database if exists ${name} with (force)`),
-    );
+    await database?.drop();
   });
 
   return {
-    url,
+    get url() {
+      return url();
+    },
     sql,
     store: createStore("posthaste"),
     async connect(profile = "moves") {
       const connection = await Connection.open({
-        url,
+        url: url(),
         profile,
         applicationName: "test",
         preparedStatements: true,
@@ -77,19 +78,11 @@ export function useDatabase(options: { readonly isEmpty?: boolean } = {}): TestD
       return connection;
     },
     app(config) {
-      const app = posthaste({ logger: silentLogger, ...config, database: url });
+      const app = posthaste({ logger: silentLogger, ...config, database: url() });
       opened.push(app);
       return app;
     },
   };
 }
 
-async function onServer(url: string, run: (admin: pg.Client) => Promise<unknown>): Promise<void> {
-  const admin = new pg.Client(url);
-  await admin.connect();
-  try {
-    await run(admin);
-  } finally {
-    await admin.end();
-  }
-}
+const TOO_EARLY = "the database is there only while tests run";

@@ -1,0 +1,90 @@
+/**
+ * Roles of least privilege, as a script for psql: what each kind of process needs and nothing more. `test/security` runs
+ * the main paths under each of them, and what each must not do.
+ */
+import { schemaText } from "./sql.ts";
+
+/** Safe to run again, and to be run again after every migration. */
+export function printRoles(schema: string): string {
+  const quoted = schemaText(schema); // checks the name, too
+  return SCRIPT.replaceAll("@schema", quoted)
+    .replaceAll("@name", schema)
+    .replaceAll(/@(migrator|producer|worker|reader)/g, `"${schema}_$1"`);
+}
+
+const SCRIPT = `-- Roles of least privilege for the schema @schema. Run it as an administrator, migrate as @migrator,
+-- then run it again; and again, as @migrator, after every later migration.
+
+begin;
+set local search_path = pg_catalog, pg_temp;
+
+do $roles$
+declare
+  kind text;
+begin
+  foreach kind in array array['migrator', 'producer', 'worker', 'reader'] loop
+    if not exists (select from pg_roles where rolname = '@name_' || kind) then
+      execute format('create role %I nologin', '@name_' || kind);
+    end if;
+  end loop;
+  if not exists (select from pg_namespace where nspname = '@name') then
+    -- Who is no superuser can give a schema away only to a role of which it is a member.
+    if current_setting('is_superuser') = 'off' then
+      grant @migrator to current_user;
+    end if;
+    create schema @schema authorization @migrator;
+  end if;
+  -- Tasks send tasks, and wait for them.
+  if not pg_has_role('@name_worker', '@name_producer', 'member') then
+    grant @producer to @worker;
+  end if;
+end
+$roles$;
+
+-- What later migrations make: for the reader to see, and for nobody else until this script has been run again.
+-- (PostgreSQL gives EXECUTE on every new function to PUBLIC, and takes it back only without "in schema".)
+alter default privileges for role @migrator revoke execute on functions from public;
+alter default privileges for role @migrator in schema @schema grant select on tables to @reader;
+
+revoke all on schema @schema from public, @producer, @worker, @reader;
+revoke all on all tables in schema @schema from public, @producer, @worker, @reader;
+revoke all on all functions in schema @schema from public, @producer, @worker, @reader;
+grant usage on schema @schema to @producer, @worker, @reader;
+
+-- Reads everything, the view "tasks" above all, and writes nothing.
+grant select on all tables in schema @schema to @reader;
+
+do $grants$
+begin
+  if to_regclass('@name.submissions') is null then
+    raise notice 'the schema @name is empty: migrate as @name_migrator, then run this script again';
+    return;
+  end if;
+
+  -- Sends, waits for results, cancels. Reads no more of a task than these need.
+  grant select on @schema.migrations to @producer;
+  grant insert on @schema.submissions, @schema.ready_tasks to @producer;
+  grant select (task_id, name, queue, priority, key, input) on @schema.submissions to @producer;
+  grant select (task_id) on @schema.ready_tasks to @producer;
+  grant select (task_id, status, result, error) on @schema.finished_tasks to @producer;
+  grant select (task_id, value) on @schema.progress to @producer;
+  -- UPDATE only for the locks of "for update": a waiter is never changed.
+  grant select, insert, update, delete on @schema.waiters to @producer;
+  grant execute on function
+    @schema.send(text, jsonb, text, integer, timestamptz, timestamptz, text, jsonb, jsonb),
+    @schema.queue_channel(text), @schema.uuid_v7(), @schema.notify_waiters(uuid[]), @schema.cancel(uuid)
+    to @producer;
+  -- Runs with the rights of its owner: who may cancel a task must not be able to delete it, or to write a result.
+  -- It names every object with its schema and pins search_path, so that nothing of the caller's can stand in for them.
+  alter function @schema.cancel(uuid) security definer;
+
+  -- Moves tasks from state to state. Never changes what was sent or how something ended.
+  grant select on @schema.submissions, @schema.attempts, @schema.finished_tasks to @worker;
+  grant insert on @schema.attempts, @schema.finished_tasks to @worker;
+  grant select, insert, update, delete on @schema.ready_tasks, @schema.active_tasks to @worker;
+  grant select, insert, update on @schema.workers, @schema.progress to @worker;
+  grant select on @schema.queues to @worker;
+end
+$grants$;
+
+commit;`;

@@ -1,0 +1,191 @@
+/** The roles that `posthaste roles` prints: each can do its work. */
+import { randomUUID } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { defineTask, fail, fixed, type AppConfig } from "../../src/index.ts";
+import { useDatabase } from "../support/database.ts";
+import { gate } from "../support/gate.ts";
+import { recordingLogger } from "../support/loggers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { useRoles } from "./roles.ts";
+
+const db = useDatabase({ isEmpty: true });
+const roles = useRoles(db);
+const { schema, as } = roles;
+
+const flaky = defineTask({
+  name: "flaky",
+  errors: ["BUSY"],
+  retry: fixed({ intervalsMs: [20], retryFor: ["BUSY"] }),
+  run: (text: string, ctx) => (ctx.attempt === 1 ? fail("BUSY") : text),
+});
+const broken = defineTask({
+  name: "broken",
+  run: (): null => {
+    throw new Error("broken");
+  },
+});
+const held = gate();
+const slow = defineTask({ name: "slow", run: async () => held.opened });
+const chain = defineTask({
+  name: "chain",
+  run: async (text: string): Promise<string> => {
+    const app = roles.app("worker", { tasks });
+    return (await app.send(flaky, text, { key: text })).value();
+  },
+});
+const tasks: NonNullable<AppConfig["tasks"]> = [flaky, broken, slow, chain];
+
+describe("the producer", () => {
+  test("sends in every way, and meets the tasks that stand already", async () => {
+    const app = roles.app("producer", { tasks });
+    const id = randomUUID();
+
+    const sent = await app.send(flaky, "plain");
+    expect(sent.id).toMatch(/-/);
+    const keyed = await app.send(flaky, "keyed", { key: "k", delayMs: 1, priority: 3 });
+    expect((await app.send(flaky, "keyed", { key: "k" })).id).toBe(keyed.id);
+    await expect(app.send(flaky, "other", { key: "k" })).rejects.toThrow("another input");
+    expect((await app.send(flaky, "own", { id })).id).toBe(id);
+    expect((await app.send(flaky, "own", { id })).id).toBe(id);
+    expect(await app.sendMany(flaky, ["a", { input: "b", key: "kb" }])).toHaveLength(2);
+    expect(await app.sendMany(flaky, Array.from({ length: 2_500 }, String))).toHaveLength(2_500);
+    expect(await app.check({ live: true })).toEqual([]);
+  });
+
+  test("sends inside a transaction of its own, and by SQL", async () => {
+    const app = roles.app("producer", { tasks });
+    const tx = roles.client("producer");
+    await tx.query("begin");
+    const { id } = await app.send(flaky, "in a transaction", { tx });
+    await app.sendMany(flaky, [{ input: "keyed", key: "tx" }], { tx });
+    await tx.query("commit");
+
+    const [row] = await as(
+      "producer",
+      `select ${schema}.send('flaky', '"by SQL"', key => 'sql') as id`,
+    );
+    expect(await as("reader", `select status from ${schema}.tasks where id = $1`, [id])).toEqual([
+      { status: "PENDING" },
+    ]);
+    expect(row).toMatchObject({ id: expect.any(String) });
+  });
+
+  test("waits for results, told by the worker and not by polling", async () => {
+    await roles.app("worker", { tasks }).worker().start();
+    const app = roles.app("producer", { tasks });
+
+    const good = await app.send(flaky, "good", { priority: 1 });
+    const bad = await app.send(broken, undefined, { priority: 1 });
+
+    expect(await good.result({ timeoutMs: 20_000 })).toEqual({ ok: true, value: "good" });
+    expect(await bad.result({ timeoutMs: 20_000 })).toMatchObject({
+      error: { code: "UNHANDLED_ERROR" },
+    });
+  });
+
+  test("cancels what waits, and asks for what runs", async () => {
+    const app = roles.app("producer", { tasks });
+    const waits = await app.send(slow, undefined, { delayMs: 60_000 });
+    const told = waits.result({ timeoutMs: 10_000 });
+    expect(await waits.cancel()).toBe("cancelled");
+    expect(await told).toMatchObject({ error: { code: "TASK_CANCELLED" } });
+    expect(await waits.cancel()).toBe("finished");
+
+    await roles.app("worker", { tasks }).worker().start();
+    const runs = await app.send(slow, undefined, { priority: 1 });
+    await waitUntil("the task to run", async () => {
+      const text = `select from ${schema}.tasks where id = $1 and status = 'RUNNING'`;
+      return (await as("reader", text, [runs.id])).length > 0;
+    });
+    expect(await runs.cancel()).toBe("requested");
+    held.open();
+    expect(await runs.result({ timeoutMs: 10_000 })).toMatchObject({
+      error: { code: "TASK_CANCELLED" },
+    });
+  });
+});
+
+describe("the worker", () => {
+  test("claims, retries, fails, fetches ahead, renews its claims, and expires", async () => {
+    const recovery = {
+      checkIntervalMs: 1_000,
+      claimerHeartbeatIntervalMs: 1_000,
+      runnerHeartbeatIntervalMs: 1_000,
+    };
+    const app = roles.app("worker", { tasks, prefetchBuffer: 5, recovery });
+    const open = gate();
+    const long = defineTask({ name: "long", queue: "long", run: async () => open.opened });
+    const late = await app.send(flaky, "late", {
+      queue: "nobody",
+      goodUntil: new Date(Date.now() + 200),
+    });
+    const log = recordingLogger();
+    const busy = roles.app("worker", { tasks: [long], logger: log, prefetchBuffer: 1, recovery });
+    await busy.worker({ queues: ["long"], concurrency: 1 }).start();
+    await app.worker({ concurrency: 2 }).start();
+
+    const runs = await busy.sendMany(long, [undefined, undefined]);
+    const handles = await app.sendMany(flaky, ["a", "b", "c", "d", "e", "f"], { priority: 1 });
+    expect(await Promise.all(handles.map((handle) => handle.value()))).toHaveLength(6);
+    expect(await late.result({ timeoutMs: 15_000 })).toMatchObject({
+      error: { code: "TASK_EXPIRED" },
+    });
+    await waitUntil("a heartbeat", async () => {
+      const text = `select from ${schema}.active_tasks where heartbeat_at is not null and queue = 'long'`;
+      return (await as("reader", text)).length === 2;
+    });
+    open.open();
+    expect(await Promise.all(runs.map((handle) => handle.value()))).toEqual([null, null]);
+    expect(log.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
+  });
+
+  test("sends tasks from within tasks and waits for them", async () => {
+    const app = roles.app("worker", { tasks });
+    await app.worker({ concurrency: 4 }).start();
+    const handle = await app.send(chain, "linked", { priority: 1 });
+
+    expect(await handle.value({ timeoutMs: 20_000 })).toBe("linked");
+  });
+
+  test("gives back what it holds when it stops", async () => {
+    const app = roles.app("worker", { tasks });
+    const long = defineTask({ name: "long", queue: "stop", run: () => new Promise(() => {}) });
+    const stopping = roles.app("worker", { tasks: [long] });
+    const running = await stopping.worker({ queues: ["stop"], shutdownGraceMs: 0 }).start();
+    const { id } = await app.send(long);
+    const status = async () =>
+      (await as("reader", `select status from ${schema}.tasks where id = $1`, [id]))[0];
+    await waitUntil("the task to run", async () => {
+      const row = (await status()) as { status: string };
+      return row.status === "RUNNING";
+    });
+    await running.stop();
+
+    expect(await status()).toEqual({ status: "PENDING" });
+  });
+});
+
+describe("the reader", () => {
+  test("reads every table, and the view of all tasks", async () => {
+    const tables = await db.sql<{ name: string }>(
+      "select relname as name from pg_class where relnamespace = $1::regnamespace and relkind in ('r', 'v')",
+      [schema],
+    );
+    expect(tables.length).toBeGreaterThan(7);
+    for (const { name } of tables) await as("reader", `select * from ${schema}.${name} limit 1`);
+    expect(await as("reader", `select from ${schema}.tasks limit 1`)).toHaveLength(1);
+  });
+
+  test("together with the producer, a role can ask for info()", async () => {
+    const app = roles.app("producer", { tasks });
+    const handle = await app.send(flaky, "asked", { delayMs: 60_000 });
+    await expect(handle.info()).rejects.toThrow("permission denied");
+
+    await db.sql(`grant ${schema}_reader to ${schema}_producer`);
+    try {
+      expect(await handle.info()).toMatchObject({ id: handle.id, status: "PENDING" });
+    } finally {
+      await db.sql(`revoke ${schema}_reader from ${schema}_producer`);
+    }
+  });
+});

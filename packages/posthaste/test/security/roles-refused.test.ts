@@ -1,0 +1,164 @@
+/** The roles that `posthaste roles` prints: each is refused what is not its business. */
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import { printRoles } from "../../src/engine/print-roles.ts";
+import { posthaste } from "../../src/index.ts";
+import { useDatabase } from "../support/database.ts";
+import { silentLogger } from "../support/loggers.ts";
+import { kinds, useRoles, type Kind } from "./roles.ts";
+
+const db = useDatabase({ isEmpty: true });
+const { schema, as } = useRoles(db);
+
+function refusedTo(kind: Kind) {
+  return async (_what: string, text: string): Promise<void> => {
+    await expect(as(kind, text.replaceAll("@", schema))).rejects.toMatchObject({ code: "42501" });
+  };
+}
+
+describe("the producer", () => {
+  test.each([
+    ["read the view of all tasks", "select * from @.tasks"],
+    ["read who works", "select * from @.workers"],
+    ["read what runs", "select * from @.active_tasks"],
+    ["read the options of what was sent", "select options from @.submissions"],
+    ["change what was sent", "update @.submissions set input = '1'"],
+    ["delete what was sent", "delete from @.submissions"],
+    ["delete what waits", "delete from @.ready_tasks"],
+    ["lock what waits", "select task_id from @.ready_tasks for update"],
+    ["write a result", "insert into @.finished_tasks (task_id) values (gen_random_uuid())"],
+    ["delete a result", "delete from @.finished_tasks"],
+    ["take what runs", "delete from @.active_tasks"],
+    ["fail a task", "select @.fail(gen_random_uuid(), 'NO')"],
+    ["requeue a task", "select @.requeue(gen_random_uuid())"],
+    ["empty a table", "truncate @.submissions"],
+    ["make a table", "create table @.mine ()"],
+    ["record a migration", "insert into @.migrations (name) values ('mine')"],
+  ])("is refused to %s", refusedTo("producer"));
+});
+
+describe("the worker", () => {
+  test.each([
+    ["change what was sent", "update @.submissions set input = '1'"],
+    ["delete what was sent", "delete from @.submissions"],
+    ["change how something ended", "update @.finished_tasks set result = '1'"],
+    ["delete a result", "delete from @.finished_tasks"],
+    ["delete a worker", "delete from @.workers"],
+    ["fail a task", "select @.fail(gen_random_uuid(), 'NO')"],
+    ["empty a table", "truncate @.ready_tasks"],
+    ["make a table", "create table @.mine ()"],
+    ["make an index", "create index on @.ready_tasks (task_id)"],
+    ["change a table", "alter table @.ready_tasks add column mine int"],
+    ["drop a table", "drop table @.waiters"],
+    [
+      "replace a function",
+      "create or replace function @.cancel(id uuid) returns text language sql return 'no'",
+    ],
+    ["record a migration", "insert into @.migrations (name) values ('mine')"],
+  ])("is refused to %s", refusedTo("worker"));
+});
+
+describe("the reader", () => {
+  test.each([
+    ["send", "select @.send('flaky')"],
+    ["insert", "insert into @.waiters (task_id, channel) values (gen_random_uuid(), 'x')"],
+    ["update", "update @.workers set state = 'stopped'"],
+    ["delete", "delete from @.waiters"],
+    ["cancel", "select @.cancel(gen_random_uuid())"],
+    ["tell waiters", "select @.notify_waiters('{}')"],
+    ["lock a row", "select from @.ready_tasks for update"],
+    ["make a table", "create table @.mine ()"],
+  ])("is refused to %s", refusedTo("reader"));
+});
+
+describe("the migrator", () => {
+  test("owns everything there is", async () => {
+    const owners = await db.sql(
+      `select distinct pg_get_userbyid(relowner) as owner from pg_class where relnamespace = $1::text::regnamespace
+       union select pg_get_userbyid(proowner) from pg_proc where pronamespace = $1::text::regnamespace
+       union select pg_get_userbyid(nspowner) from pg_namespace where nspname = $1::text`,
+      [schema],
+    );
+
+    expect(owners).toEqual([{ owner: `${schema}_migrator` }]);
+  });
+
+  test("makes tables that only the reader sees, and functions that nobody may call, until the script runs again", async () => {
+    await as("migrator", `create table ${schema}.later ()`);
+    await as("migrator", `create function ${schema}.later() returns int language sql return 1`);
+    try {
+      expect(await as("reader", `select from ${schema}.later`)).toEqual([]);
+      await expect(as("producer", `select from ${schema}.later`)).rejects.toThrow("denied");
+      await expect(as("worker", `select ${schema}.later()`)).rejects.toThrow("denied");
+      await expect(as("reader", `select ${schema}.later()`)).rejects.toThrow("denied");
+    } finally {
+      await as("migrator", `drop table ${schema}.later; drop function ${schema}.later()`);
+    }
+  });
+
+  test("may do nothing outside its schema", async () => {
+    await expect(as("migrator", "create schema another")).rejects.toMatchObject({ code: "42501" });
+    await expect(as("migrator", "create role another")).rejects.toMatchObject({ code: "42501" });
+  });
+});
+
+describe("functions", () => {
+  test("only cancel() runs with its owner's rights, and PUBLIC may call none", async () => {
+    const functions = await db.sql(
+      `select proname as name, prosecdef as "isDefiner", proconfig as settings,
+              has_function_privilege('public', oid, 'execute') as "isPublic"
+         from pg_proc where pronamespace = $1::regnamespace order by proname`,
+      [schema],
+    );
+
+    expect(functions.length).toBeGreaterThan(6);
+    for (const each of functions) {
+      expect(each).toMatchObject({ isDefiner: each["name"] === "cancel", isPublic: false });
+      expect(each["settings"]).toContain("search_path=pg_catalog, pg_temp");
+    }
+  });
+
+  test("without the roles, all run with the caller's rights, and who has no business in the schema calls none", async () => {
+    const bare = `bare_${randomBytes(4).toString("hex")}`;
+    const app = posthaste({ database: db.url, schema: bare, logger: silentLogger });
+    await app.migrate();
+    await app.close();
+    const definers = await db.sql(
+      "select proname from pg_proc where pronamespace = $1::regnamespace and prosecdef",
+      [bare],
+    );
+
+    expect(definers).toEqual([]);
+    await expect(as("reader", `select ${bare}.cancel(gen_random_uuid())`)).rejects.toMatchObject({
+      code: "42501",
+      message: `permission denied for schema ${bare}`,
+    });
+  });
+});
+
+test("an administrator who is no superuser can run the script", async () => {
+  const admin = `admin_${randomBytes(4).toString("hex")}`;
+  const other = `other_${randomBytes(4).toString("hex")}`;
+  await db.sql(`create role ${admin} login createrole password 'admin'`);
+  await db.sql(`grant create on database ${new URL(db.url).pathname.slice(1)} to ${admin}`);
+  const url = new URL(db.url);
+  url.username = admin;
+  url.password = "admin";
+  const client = new pg.Client(url.href);
+  await client.connect();
+  try {
+    await client.query(printRoles(other));
+    await client.query(printRoles(other));
+    const [owner] = await db.sql(
+      "select pg_get_userbyid(nspowner) as owner from pg_namespace where nspname = $1",
+      [other],
+    );
+    expect(owner).toEqual({ owner: `${other}_migrator` });
+  } finally {
+    await client.end();
+    await db.sql(`drop schema ${other} cascade`);
+    const roles = [...kinds.map((kind) => `${other}_${kind}`), admin].join(", ");
+    await db.sql(`drop owned by ${roles}; drop role ${roles}`);
+  }
+});
