@@ -15,6 +15,7 @@ import { atLevel } from "../domain/level-logger.ts";
 import type { Logger } from "../domain/logger.ts";
 import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
+import { ownChannel } from "../engine/wake-workers.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
 import { startReaper } from "../reaper/reaper.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
@@ -150,15 +151,21 @@ function assemble(given: AppConfig) {
   const location = new DatabaseLocation(config, log);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
-  const listener = new Listener(
-    () => database.openSession(),
-    (error) =>
+  const pollEveryMs = config.resilience.notifyPollIntervalMs;
+  const listener = new Listener({
+    open: () => database.openSession(),
+    ownChannel: ownChannel(schema),
+    onDown: (error) =>
       log.warn(
         { error: String(error) },
         "the listener lost its connection; polling until it is back",
       ),
-  );
-  const pollEveryMs = config.resilience.notifyPollIntervalMs;
+    onSilent: () =>
+      log.warn(
+        { pollEveryMs },
+        "notifications do not arrive: polling instead. Behind a pooler in transaction mode, give database.sessionUrl, a direct connection",
+      ),
+  });
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
   const sender = new Sender(database, config, log);
   const workers = new Set<Worker>();

@@ -6,9 +6,10 @@ import type { DatabaseConfig } from "../domain/config.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { OneAtATime } from "../runtime/one-at-a-time.ts";
-import { Connection, type Profile } from "../store/connection.ts";
+import { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import { isSchemaCurrent, migrate, verifySchema } from "../store/migrate.ts";
+import type { Profile } from "../store/session-settings.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { TaskPool } from "../store/task-pool.ts";
 
@@ -66,7 +67,7 @@ export class Database {
     return Connection.open({
       url,
       profile,
-      preparedStatements: preparedStatements ?? true,
+      preparedStatements,
       applicationName: `posthaste ${purpose}`,
     });
   }
@@ -77,7 +78,7 @@ export class Database {
     return Connection.open({
       url: sessionUrl,
       profile: "reads",
-      preparedStatements: preparedStatements ?? true,
+      preparedStatements,
       applicationName: "posthaste listener",
     });
   }

@@ -2,13 +2,19 @@
  * Tells the workers of a queue that something landed. The first word goes at once; further ones within a window are
  * gathered and the last of them is always sent, so a storm of sends is a trickle of notifications.
  */
+import { randomUUID } from "node:crypto";
 import type { Logger } from "../domain/logger.ts";
 import { encodeWakeHints, type WakeHint } from "../domain/wake-hint.ts";
-import { queueChannel } from "../store/channels.ts";
+import { queueChannel, resultChannel } from "../store/channels.ts";
 import type { Db } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 
 const WINDOW_MS = 2;
+
+/** A channel that nobody else listens on. */
+export function ownChannel(schema: string): string {
+  return resultChannel(schema, `listener/${randomUUID()}`);
+}
 
 export type Landed = { readonly queue: string } & WakeHint;
 

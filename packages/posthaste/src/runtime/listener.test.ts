@@ -5,8 +5,8 @@ import { Listener, type ListenSession } from "./listener.ts";
 class FakeSession implements ListenSession {
   readonly channels: string[] = [];
   readonly lost: Promise<Error>;
-  pings = 0;
-  answersPings = true;
+  echoes = 0;
+  hears = true;
   isOver = false;
   lose: (error: Error) => void = () => undefined;
   tell: (channel: string, payload: string) => void = () => undefined;
@@ -25,10 +25,10 @@ class FakeSession implements ListenSession {
     this.channels.push(channel);
   }
 
-  async ping(): Promise<void> {
-    this.pings++;
-    if (this.answersPings) return;
-    throw await this.lost;
+  async notify(channel: string): Promise<void> {
+    if (this.isOver) throw new Error("Connection terminated");
+    this.echoes++;
+    if (this.hears) this.tell(channel, "");
   }
 
   onNotification(listener: (channel: string, payload: string) => void): void {
@@ -44,17 +44,23 @@ class FakeSession implements ListenSession {
   }
 }
 
-function setUp() {
+const OWN = "own";
+
+function setUp({ isSilent = false } = {}) {
   const sessions: FakeSession[] = [];
   const downs: string[] = [];
-  const listener = new Listener(
-    async () => {
+  const silences: string[] = [];
+  const listener = new Listener({
+    open: async () => {
       const session = new FakeSession();
+      session.hears = !isSilent;
       sessions.push(session);
       return session;
     },
-    (error) => downs.push(String(error)),
-  );
+    ownChannel: OWN,
+    onDown: (error) => downs.push(String(error)),
+    onSilent: () => silences.push("silent"),
+  });
   const subscribe = (channel: string) => {
     const heard: string[] = [];
     const subscription = listener.subscribe(channel, {
@@ -63,7 +69,7 @@ function setUp() {
     });
     return { heard, ...subscription };
   };
-  return { sessions, downs, listener, subscribe };
+  return { sessions, downs, silences, listener, subscribe };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -106,23 +112,49 @@ test("a lost session is replaced, every channel is listened to again, and subscr
   await ready;
   sessions[0]?.lose(new Error("terminated by the administrator"));
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(sessions[1]?.channels).toEqual(["a"]);
+  expect(sessions[1]?.channels).toEqual([OWN, "a"]);
   expect(heard).toEqual(["up", "up"]);
   expect(downs).toEqual(["Error: terminated by the administrator"]);
   await listener.close();
 });
 
-test("a session that answers no ping is given up, though TCP believes in it", async () => {
-  const { sessions, listener, subscribe } = setUp();
+test("a session that does not hear itself any more is given up, though TCP believes in it", async () => {
+  const { sessions, downs, listener, subscribe } = setUp();
   await subscribe("a").ready;
   const [first] = sessions;
-  if (first !== undefined) first.answersPings = false;
+  if (first !== undefined) first.hears = false;
   await vi.advanceTimersByTimeAsync(10_000);
-  expect(first?.pings).toBe(1);
+  expect(first?.echoes).toBe(2);
   expect(sessions).toHaveLength(1);
   await vi.advanceTimersByTimeAsync(6_000);
+  expect(first?.isOver).toBe(true);
   expect(sessions).toHaveLength(2);
+  expect(downs).toEqual(["Error: notifications do not arrive any more"]);
   await listener.close();
+});
+
+test("a session that never hears itself is silent: said once, nobody waits for it, and it is tried again", async () => {
+  const { sessions, downs, silences, listener, subscribe } = setUp({ isSilent: true });
+  const { ready, heard } = subscribe("a");
+  await vi.advanceTimersByTimeAsync(2_000);
+  await ready;
+  await subscribe("b").ready; // at once
+  expect(sessions[0]).toMatchObject({ channels: [OWN], isOver: true });
+  await vi.advanceTimersByTimeAsync(130_000);
+  expect(sessions).toHaveLength(3);
+  expect(silences).toEqual(["silent"]);
+  expect(downs).toEqual([]);
+  expect(heard).toEqual([]);
+  await listener.close();
+});
+
+test("closing while it waits for its first echo leaves nothing behind", async () => {
+  const { sessions, silences, listener, subscribe } = setUp({ isSilent: true });
+  subscribe("a");
+  await vi.advanceTimersByTimeAsync(100);
+  await listener.close();
+  expect(sessions[0]?.isOver).toBe(true);
+  expect({ silences, timers: vi.getTimerCount() }).toEqual({ silences: [], timers: 0 });
 });
 
 test("closing ends the session and opens no other", async () => {
@@ -138,13 +170,15 @@ test("closing ends the session and opens no other", async () => {
 
 test("while no session can be had it goes on trying, with pauses that grow", async () => {
   let tries = 0;
-  const listener = new Listener(
-    async () => {
+  const listener = new Listener({
+    open: async () => {
       tries++;
       throw new Error("refused");
     },
-    () => undefined,
-  );
+    ownChannel: OWN,
+    onDown: () => undefined,
+    onSilent: () => undefined,
+  });
   listener.subscribe("a", { onMessage: () => undefined, onUp: () => undefined });
   await vi.advanceTimersByTimeAsync(1_000);
   const early = tries;

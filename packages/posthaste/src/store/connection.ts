@@ -1,57 +1,23 @@
 /**
  * One session with PostgreSQL, pipelined: statements sent one after the other travel together, and an error of one does
- * not touch the next. The only file that knows the driver.
- *
- * A session's settings are ours, whatever the role's defaults are: a role that is serializable, read-only or has a
- * statement_timeout of 5 ms must not change how the engine behaves.
+ * not touch the next. The only file, besides task-pool.ts, that knows the driver.
  */
 import type { Duplex } from "node:stream";
 import pg from "pg";
 import { maskSecrets } from "../domain/connection-url.ts";
 import { explainConnectError } from "./pg-errors.ts";
+import { applySettings, type Profile } from "./session-settings.ts";
 import { sql, statement, type Db, type SqlText, type Statement } from "./sql.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
   readonly applicationName: string;
   readonly profile: Profile;
-  /** Off behind a pooler that gives each transaction another session. */
-  readonly preparedStatements: boolean;
+  /** Undefined: where the session is ours alone. A pooler gives each transaction another, which knows none of them. */
+  readonly preparedStatements: boolean | undefined;
 }
 
-/**
- * What a session is for, which decides its planner settings.
- *  - "moves": claim, start, settle. Their tables are empty one minute and hold a million rows the next, and a generic
- *    plan made on the empty table is a sequential scan (81 ms at 50,000 rows). Nested loops over an index are right
- *    always, so nothing else is allowed.
- *  - "sends": bulk inserts.
- *  - "reads": everything else, planned as usual.
- *  - "migrations": statements that may take their time.
- */
-export type Profile = keyof typeof profiles;
-
-const profiles = {
-  moves: sql`
-    set plan_cache_mode = force_generic_plan;
-    set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off;
-    set enable_hashjoin = off; set enable_mergejoin = off`,
-  sends: sql`set plan_cache_mode = force_generic_plan; set enable_seqscan = off`,
-  reads: sql`select`,
-  // Waiting for another process that migrates, or for a long lock, is no failure.
-  migrations: sql`set statement_timeout = 0; set idle_in_transaction_session_timeout = 0`,
-} as const;
-
-// synchronous_commit is only ever raised: a role that says remote_apply keeps it.
-const SESSION = sql`
-  set search_path = pg_catalog; set default_transaction_isolation = 'read committed';
-  set default_transaction_read_only = off; set statement_timeout = '30s'; set lock_timeout = 0;
-  set idle_in_transaction_session_timeout = '60s'; set jit = off; set timezone = 'UTC'; set datestyle = 'ISO';
-  set extra_float_digits = 1;
-  set idle_session_timeout = 0;
-  select set_config('transaction_timeout', '0', false) where current_setting('transaction_timeout', true) <> '0';
-  select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`;
-
-const PING = statement(sql`select`);
+const NOTIFY = statement(sql`select pg_notify($1, '')`);
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Beyond the server's own statement_timeout: no answer then means that the link is dead, whatever TCP believes. */
@@ -62,12 +28,12 @@ export class Connection implements Db {
   /** Resolves once, when the session is over, with the reason. Never rejects. */
   readonly lost: Promise<Error>;
   readonly #client: pg.Client;
-  readonly #prepared: boolean;
+  /** Until it is known whether a pooler stands between, nothing is prepared. */
+  #prepares = false;
   #open = true;
 
-  private constructor(client: pg.Client, prepared: boolean) {
+  private constructor(client: pg.Client) {
     this.#client = client;
-    this.#prepared = prepared;
     this.lost = new Promise((resolve) => {
       const over = (error: Error): void => {
         this.#open = false;
@@ -82,10 +48,11 @@ export class Connection implements Db {
   static async open(options: ConnectionOptions): Promise<Connection> {
     const shown = maskSecrets(options.url);
     const client = makeClient(options, shown);
-    const connection = new Connection(client, options.preparedStatements);
+    const connection = new Connection(client);
     try {
       await client.connect();
-      await Promise.all([connection.script(SESSION), connection.script(profiles[options.profile])]);
+      const isOurs = await applySettings(connection, options.profile, connection.#greetedBy());
+      connection.#prepares = options.preparedStatements ?? isOurs;
     } catch (error) {
       connection.destroy();
       throw explainConnectError(error, shown);
@@ -101,7 +68,7 @@ export class Connection implements Db {
     { text, name, isBare = false }: Statement,
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
-    const config = { text, values: [...values], types, ...(this.#prepared && { name }) };
+    const config = { text, values: [...values], types, ...(this.#prepares && { name }) };
     if (!isBare) return (await this.#client.query<Row>(config)).rows;
     const { rows } = await this.#client.query<unknown[]>({ ...config, rowMode: "array" });
     return rows as Row[];
@@ -118,8 +85,8 @@ export class Connection implements Db {
     await this.script(`listen "${channel}"` as SqlText);
   }
 
-  async ping(): Promise<void> {
-    await this.query(PING);
+  async notify(channel: string): Promise<void> {
+    await this.query(NOTIFY, [channel]);
   }
 
   onNotification(listener: (channel: string, payload: string) => void): void {
@@ -147,6 +114,11 @@ export class Connection implements Db {
   destroy(): void {
     this.#open = false;
     this.#stream()?.destroy();
+  }
+
+  /** The process id that the server named in its greeting. Not in the driver's types. */
+  #greetedBy(): number | null {
+    return (this.#client as unknown as { processID?: number }).processID ?? null;
   }
 
   /** Typed as private by the driver. The only way to end a link that no longer answers, or to gather writes. */
@@ -185,7 +157,13 @@ const parsers = new Map<number, (text: string) => unknown>([
 const asText = (text: string): string => text;
 const types = { getTypeParser: (oid: number) => parsers.get(oid) ?? asText };
 
-/** `2026-11-15 20:12:45.123456+00`; microseconds are cut. */
+/**
+ * `2026-11-15 20:12:45.123456+00`; microseconds are cut. Behind a pooler the session's time zone is not ours, and the text
+ * ends with another offset.
+ */
 function parseInstant(text: string): Date {
-  return new Date(`${text.slice(0, -3).replace(" ", "T")}Z`);
+  if (text.endsWith("+00")) return new Date(`${text.slice(0, -3).replace(" ", "T")}Z`);
+  const [, day, time, hours, minutes = "00"] =
+    /^(\S+) ([\d:.]+)([+-]\d\d):?(\d\d)?/.exec(text) ?? [];
+  return new Date(`${day}T${time}${hours}:${minutes}`);
 }

@@ -1,5 +1,5 @@
 /** Every statement that runs often, with the session it runs on, the indexes that serve it and what it may touch. */
-import type { Profile } from "../../src/store/connection.ts";
+import type { Profile } from "../../src/store/session-settings.ts";
 import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
 import { noRules, type ClaimRules } from "../../src/store/queries/pick-ready.ts";
 import type { SettledTask, SettlingEdge } from "../../src/store/queries/settle-tasks.ts";

@@ -2,7 +2,8 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, inject } from "vitest";
 import { posthaste, type AppConfig, type Posthaste } from "../../src/index.ts";
-import { Connection, type Profile } from "../../src/store/connection.ts";
+import { Connection } from "../../src/store/connection.ts";
+import type { Profile } from "../../src/store/session-settings.ts";
 import { createStore } from "../../src/store/store.ts";
 import {
   createThrowawayDatabase,
