@@ -154,6 +154,7 @@ function assemble(given: AppConfig) {
   const pollEveryMs = config.resilience.notifyPollIntervalMs;
   const listener = new Listener({
     open: () => database.openSession(),
+    notify: (channel) => database.notify(channel),
     ownChannel: ownChannel(schema),
     onDown: (error) =>
       log.warn(

@@ -83,6 +83,11 @@ export class Database {
     });
   }
 
+  /** An empty notification, through the session for reads. */
+  async notify(channel: string): Promise<void> {
+    await this.store.notifyQueues(this.reads, new Map([[channel, ""]]));
+  }
+
   /** Applies what is missing, or with `autoMigrate: false` only verifies. Done once; a failure is tried again. */
   ensureSchema(): Promise<void> {
     this.#schemaReady ??= this.#prepareSchema().catch((error: unknown) => {

@@ -25,12 +25,6 @@ class FakeSession implements ListenSession {
     this.channels.push(channel);
   }
 
-  async notify(channel: string): Promise<void> {
-    if (this.isOver) throw new Error("Connection terminated");
-    this.echoes++;
-    if (this.hears) this.tell(channel, "");
-  }
-
   onNotification(listener: (channel: string, payload: string) => void): void {
     this.tell = listener;
   }
@@ -56,6 +50,12 @@ function setUp({ isSilent = false } = {}) {
       session.hears = !isSilent;
       sessions.push(session);
       return session;
+    },
+    notify: async (channel) => {
+      const session = sessions.at(-1);
+      if (session === undefined || session.isOver) throw new Error("Connection terminated");
+      session.echoes++;
+      if (session.hears) session.tell(channel, "");
     },
     ownChannel: OWN,
     onDown: (error) => downs.push(String(error)),
@@ -175,6 +175,7 @@ test("while no session can be had it goes on trying, with pauses that grow", asy
       tries++;
       throw new Error("refused");
     },
+    notify: async () => undefined,
     ownChannel: OWN,
     onDown: () => undefined,
     onSilent: () => undefined,

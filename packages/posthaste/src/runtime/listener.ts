@@ -14,8 +14,6 @@ import { pause } from "./pause.ts";
 export interface ListenSession {
   readonly lost: Promise<Error>;
   listen(channel: string): Promise<void>;
-  /** Sends an empty notification. */
-  notify(channel: string): Promise<void>;
   onNotification(listener: (channel: string, payload: string) => void): void;
   close(): Promise<void>;
   destroy(): void;
@@ -29,6 +27,11 @@ export interface Subscription {
 
 export interface ListenerOptions {
   readonly open: () => Promise<ListenSession>;
+  /**
+   * Sends an empty notification through another session: a pooler may give the session that listens the same backend again,
+   * and what that tells itself does arrive.
+   */
+  readonly notify: (channel: string) => Promise<void>;
   /** A channel that nobody else listens on. */
   readonly ownChannel: string;
   readonly onDown: (error: unknown) => void;
@@ -113,7 +116,7 @@ export class Listener {
   /** Before anything else is listened to: a channel that nobody hears would be left behind in somebody else's session. */
   async #isHeard(session: ListenSession): Promise<boolean> {
     await session.listen(this.#options.ownChannel);
-    return this.#echo(session, FIRST_ECHO_TIMEOUT_MS);
+    return this.#echo(FIRST_ECHO_TIMEOUT_MS);
   }
 
   async #beSilent(session: ListenSession): Promise<void> {
@@ -148,21 +151,25 @@ export class Listener {
     for (;;) {
       await pause(ECHO_EVERY_MS, over.signal);
       if (reason !== undefined) throw reason;
-      if (await this.#echo(session, ECHO_TIMEOUT_MS)) continue;
+      const isHeard = await this.#echo(ECHO_TIMEOUT_MS).catch((error: unknown) => {
+        session.destroy();
+        throw error;
+      });
+      if (isHeard) continue;
       session.destroy();
       throw reason ?? new Error("notifications do not arrive any more");
     }
   }
 
   /** Whether a notification to ourselves arrives in time. */
-  async #echo(session: ListenSession, timeoutMs: number): Promise<boolean> {
+  async #echo(timeoutMs: number): Promise<boolean> {
     const heard = new AbortController();
     let isHeard = false;
     this.#onEcho = () => {
       isHeard = true;
       heard.abort();
     };
-    const asked = session.notify(this.#options.ownChannel);
+    const asked = this.#options.notify(this.#options.ownChannel);
     asked.catch(() => heard.abort()); // awaited below
     const over = AbortSignal.any([heard.signal, this.#stop.signal]);
     await pause(timeoutMs, over);

@@ -7,7 +7,7 @@ import pg from "pg";
 import { maskSecrets } from "../domain/connection-url.ts";
 import { explainConnectError } from "./pg-errors.ts";
 import { applySettings, type Profile } from "./session-settings.ts";
-import { sql, statement, type Db, type SqlText, type Statement } from "./sql.ts";
+import type { Db, SqlText, Statement } from "./sql.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -16,8 +16,6 @@ export interface ConnectionOptions {
   /** Undefined: where the session is ours alone. A pooler gives each transaction another, which knows none of them. */
   readonly preparedStatements: boolean | undefined;
 }
-
-const NOTIFY = statement(sql`select pg_notify($1, '')`);
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Beyond the server's own statement_timeout: no answer then means that the link is dead, whatever TCP believes. */
@@ -83,10 +81,6 @@ export class Connection implements Db {
   async listen(channel: string): Promise<void> {
     if (!/^ph_[0-9a-f]{32}$/.test(channel)) throw new TypeError("not a channel of ours");
     await this.script(`listen "${channel}"` as SqlText);
-  }
-
-  async notify(channel: string): Promise<void> {
-    await this.query(NOTIFY, [channel]);
   }
 
   onNotification(listener: (channel: string, payload: string) => void): void {

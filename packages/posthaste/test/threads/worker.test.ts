@@ -2,7 +2,16 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { posthaste, PosthasteError } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
-import { collatz, exitOnce, sendNote, spin, tasks } from "./apps/shop.ts";
+import {
+  collatz,
+  exitOnce,
+  heeding,
+  sendNote,
+  spin,
+  spinForAWhile,
+  tasks,
+  wholeContext,
+} from "./apps/shop.ts";
 import { watchFor } from "./pool.ts";
 
 const db = useDatabase();
@@ -58,6 +67,50 @@ test("a worker that stops gives a spinning task back, and its thread is gone", a
   expect(workers).toEqual([]);
   await handle.cancel();
 });
+
+test("a body on a thread has the whole ctx: context, progress, send, transaction", async () => {
+  const app = db.app({ tasks, file });
+  await app.worker().start();
+  const handle = await app.send(wholeContext);
+  const { alone, together, five, isOwnContext } = await handle.value({ timeoutMs });
+  expect({ five, isOwnContext }).toEqual({ five: 5, isOwnContext: true });
+  expect(await handle.progress()).toEqual({ half: "done" });
+  for (const id of [alone, together]) {
+    expect(await app.task(wholeContext, id).result({ timeoutMs })).toMatchObject({ ok: true });
+  }
+  expect((await handle.info()).attempts).toMatchObject([{ outcome: "COMPLETED" }]);
+});
+
+test("a spinning task is terminated at its timeout, and its slot is free within a second", async () => {
+  const app = db.app({ tasks, file });
+  await app.worker({ concurrency: 1 }).start();
+  await (await app.send(collatz, { from: 1 })).value({ timeoutMs }); // the thread is warm
+  const handle = await app.send(spinForAWhile);
+  const sentAt = performance.now();
+  expect(await handle.result({ timeoutMs })).toMatchObject({ error: { code: "TASK_TIMEOUT" } });
+  expect(performance.now() - sentAt).toBeLessThan(300 + 1_000);
+  const next = await app.send(collatz, { from: 27 });
+  expect(await next.value({ timeoutMs })).toBe(111);
+});
+
+test.each([
+  ["one that looks at its signal", heeding, /looking/],
+  ["one that does not", spin, /spinning/],
+])(
+  "a running blocking task that is cancelled ends CANCELLED within a second: %s",
+  async (_, task, says) => {
+    const line = watchFor(says);
+    const app = db.app({ tasks, file, logger: line.log });
+    await app.worker({ concurrency: 1 }).start();
+    const handle = await app.send(task);
+    await line.said;
+    const cancelledAt = performance.now();
+    expect(await handle.cancel()).toBe("requested");
+    expect(await handle.result({ timeoutMs })).toMatchObject({ error: { code: "TASK_CANCELLED" } });
+    expect(performance.now() - cancelledAt).toBeLessThan(1_500);
+    expect((await handle.info()).status).toBe("CANCELLED");
+  },
+);
 
 test("a worker with blocking tasks and no file to load them from is refused, with every other mistake", () => {
   // Called by Array.map, so by no file.

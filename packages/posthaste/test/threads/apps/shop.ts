@@ -44,6 +44,56 @@ export const exitOnce = defineTask({
   run: (_: null, { attempt }) => (attempt === 1 ? process.exit(3) : attempt),
 });
 
-export const tasks = [note, sendNote, collatz, spin, exitOnce];
+/** Uses everything that its ctx offers. */
+export const wholeContext = defineTask({
+  name: "whole-context",
+  blocking: true,
+  run: async (_: null, ctx) => {
+    const { threadId: made } = ctx.context as { threadId: number };
+    ctx.progress({ half: "done" });
+    const { id: alone } = await ctx.send(note, "sent alone");
+    return ctx.transaction(async (tx) => {
+      const { id: together } = await ctx.send(note, "sent with the completion", { tx });
+      const { rows } = await tx.query<{ five: number }>("select 5 as five");
+      return { alone, together, five: rows[0]?.five ?? 0, isOwnContext: made === threadId };
+    });
+  },
+});
 
-export const app = posthaste({ tasks, logger: { debug() {}, info() {}, warn() {}, error() {} } });
+export const spinForAWhile = defineTask({
+  name: "spin-for-a-while",
+  blocking: true,
+  timeoutMs: 300,
+  run: () => {
+    for (;;);
+  },
+});
+
+export const heeding = defineTask({
+  name: "heeding",
+  blocking: true,
+  run: (_: null, { log, signal }) => {
+    log.info("looking at its signal");
+    while (!signal.aborted);
+    throw signal.reason;
+  },
+});
+
+export const tasks = [
+  note,
+  sendNote,
+  collatz,
+  spin,
+  exitOnce,
+  wholeContext,
+  spinForAWhile,
+  heeding,
+];
+
+const context = () => ({ threadId });
+
+export const app = posthaste({
+  tasks,
+  context,
+  logger: { debug() {}, info() {}, warn() {}, error() {} },
+});
