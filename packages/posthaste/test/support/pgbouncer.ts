@@ -75,7 +75,7 @@ async function untilItAnswers(url: string, said: () => string): Promise<void> {
       await client.end();
       return;
     } catch (error) {
-      if (tries > 100) throw new Error(`pgbouncer does not answer: ${String(error)}; ${said()}`);
+      if (tries > 100) throw new Error(`pgbouncer does not answer: ${said()}`, { cause: error });
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
