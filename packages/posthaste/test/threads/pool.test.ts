@@ -70,8 +70,10 @@ test("what is said to a call that has ended changes nothing", async () => {
 
 test("threads without work are closed, down to none, and opened again", async () => {
   const { pool, call } = openPool("tasks.ts", { idleMs: 50 });
-  await Promise.all([call("where").ended, call("where").ended]);
+  const busy = [call("listen"), call("listen")];
   expect(pool.size).toBe(2);
+  for (const run of busy) run.abort("SHUTDOWN");
+  await Promise.all(busy.map(({ ended }) => ended));
   await waitUntil("no thread", () => pool.size === 0);
   expect(await call("add", { a: 1, b: "1" }).ended).toMatchObject({ value: "2" });
 });
