@@ -85,7 +85,8 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     close: () => (closing ??= closeAll(parts)),
     [Symbol.asyncDispose]: () => app.close(),
   };
-  return app;
+  // Not enumerable: an app that is logged or made JSON must not take the password with it.
+  return Object.defineProperty(app, "databaseUrl", { enumerable: false });
 }
 
 /** Registered, not local: an app stays an app when two copies of this package are loaded. */

@@ -1,7 +1,7 @@
 /** What `posthaste()` may be told, with every default, range and cross-rule. */
 import type { Problem } from "./errors.ts";
 import { queueNameProblem } from "./names.ts";
-import { OptionReader, isRecord } from "./option-reader.ts";
+import { OptionReader, isRecord, shown } from "./option-reader.ts";
 
 export interface DatabaseConfig {
   readonly url: string;
@@ -130,7 +130,7 @@ function readSchema(options: OptionReader): string {
   if (plainIdentifier.test(schema)) return schema;
   options.complain(
     "schema",
-    `expected lower-case letters, digits and _, at most 48, not beginning with a digit; found ${JSON.stringify(schema)}`,
+    `expected lower-case letters, digits and _, at most 48, not beginning with a digit; found ${shown(schema)}`,
   );
   return "posthaste";
 }

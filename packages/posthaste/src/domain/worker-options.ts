@@ -1,7 +1,7 @@
 /** What `app.worker()` may be told. */
 import { DEFAULT_QUEUE, LOWEST_PRIORITY, type Config } from "./config.ts";
 import type { Problem } from "./errors.ts";
-import { queueNameProblem } from "./names.ts";
+import { queueNameProblem, taskNameProblem } from "./names.ts";
 import { OptionReader, isRecord } from "./option-reader.ts";
 
 export interface WorkerOptions {
@@ -42,9 +42,17 @@ export function readWorkerOptions(
     queueRanks: priorities,
     concurrency: options.integer("concurrency", { min: 1, max: 10_000 }, cores),
     shutdownGraceMs: options.integer("shutdownGraceMs", { min: 0, max: 86_400_000 }, 30_000),
-    name: options.text("name"),
+    name: readName(options),
   };
   return { plan, problems: options.problems };
+}
+
+/** It is shown to people, as the names of tasks are. */
+function readName(options: OptionReader): string | undefined {
+  const name = options.text("name");
+  const problem = name === undefined ? undefined : taskNameProblem(name);
+  if (problem !== undefined) options.complain("name", problem);
+  return name;
 }
 
 function readQueues(
@@ -67,7 +75,7 @@ function readQueues(
     const problem = queueNameProblem(name);
     if (problem !== undefined) options.complain("queues", problem);
   }
-  const unknown = names.filter((name) => !known.includes(name));
+  const unknown = names.filter((name) => !known.includes(name) && !queueNameProblem(name));
   if (areConfigured && unknown.length > 0) {
     options.complain(
       "queues",
