@@ -109,6 +109,8 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     close: () => (closing ??= closeAll(parts)),
     [Symbol.asyncDispose]: () => app.close(),
   };
+  // Not enumerable: an app that is logged or made JSON must not take the password with it.
+  Object.defineProperty(app, "databaseUrl", { enumerable: false });
   const stage = threadStage();
   if (stage === undefined) return app;
   stage.apps.push({ tasks, services: threadServices(parts) });

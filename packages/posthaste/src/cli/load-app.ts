@@ -4,11 +4,12 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { importFile } from "../app/load-file.ts";
 import { appFacts, isApp, type Posthaste } from "../app/posthaste.ts";
+import { maskSecrets } from "../domain/connection-url.ts";
 import { UsageError } from "./usage-error.ts";
 
 export async function loadApp(file: string): Promise<Posthaste> {
   const path = resolve(file);
-  if (!existsSync(path)) throw new UsageError(`there is no file ${file}`);
+  if (!existsSync(path)) throw new UsageError(`there is no file ${maskSecrets(file)}`);
   const module = await importFile(path);
   const apps = [...new Set(Object.values(module))].filter(isApp);
   const [app] = apps;

@@ -1,5 +1,6 @@
 /** The `posthaste` command. Exit codes: 0 done, 1 failed, 2 called wrongly. */
 import { Command, CommanderError } from "commander";
+import { maskSecrets } from "../domain/connection-url.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { version } from "../version.ts";
 import { checkCommand } from "./check-command.ts";
@@ -14,7 +15,9 @@ export async function main(args: readonly string[]): Promise<number> {
     .description("typed background tasks on the PostgreSQL you already have")
     .version(version)
     .showSuggestionAfterError()
-    .showHelpAfterError("(--help shows what there is)");
+    .showHelpAfterError("(--help shows what there is)")
+    // It repeats what it does not understand, and that may be a URL in the wrong place.
+    .configureOutput({ writeErr: (text) => process.stderr.write(maskSecrets(text)) });
   for (const command of [workerCommand(), migrateCommand(), checkCommand(), rolesCommand()]) {
     program.addCommand(command.copyInheritedSettings(program).exitOverride());
   }

@@ -1,6 +1,6 @@
 /** Tasks as authors write them. A definition is an inert value: making or importing one opens no connection. */
 import { PosthasteError } from "../domain/errors.ts";
-import { article } from "../domain/names.ts";
+import { article, quoted } from "../domain/names.ts";
 import type { RetryPolicy } from "../domain/retry.ts";
 import type { StandardSchema } from "./schema.ts";
 import type { AnyContract, AnyTask, Task, TaskContract, TaskTypes } from "./task.ts";
@@ -71,7 +71,7 @@ export function implement(contract: AnyContract, run: AnyTask["run"]): AnyTask {
 }
 
 function title(name: unknown): string {
-  return typeof name === "string" ? `task "${name}"` : "a task without a name";
+  return typeof name === "string" ? `task ${quoted(name)}` : "a task without a name";
 }
 
 interface CheckedOptions {

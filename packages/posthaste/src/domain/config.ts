@@ -12,7 +12,7 @@ import { configRules } from "./config-rules.ts";
 import type { Problem } from "./errors.ts";
 import { readFields, readGroup, valueAt, type ValuesOf } from "./field.ts";
 import { queueNameProblem } from "./names.ts";
-import { isRecord, OptionReader } from "./option-reader.ts";
+import { isRecord, OptionReader, shown } from "./option-reader.ts";
 
 export { DEFAULT_QUEUE, LOWEST_PRIORITY } from "./config-fields.ts";
 
@@ -131,7 +131,7 @@ function readSchema(options: OptionReader): string {
   if (plainIdentifier.test(schema)) return schema;
   options.complain(
     "schema",
-    `expected lower-case letters, digits and _, at most 48, not beginning with a digit; found ${JSON.stringify(schema)}`,
+    `expected lower-case letters, digits and _, at most 48, not beginning with a digit; found ${shown(schema)}`,
   );
   return schemaField.default;
 }

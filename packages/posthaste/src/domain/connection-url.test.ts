@@ -26,6 +26,8 @@ const forms: Record<string, (secret: string) => string> = {
   "a URL with ?password=": (secret) => `postgres://u@h/d?password=${secret}`,
   "a URL with an encoded &password=": (secret) =>
     `postgres://u@h:5432/d?sslmode=require&password=${encodeURIComponent(secret)}`,
+  "a URL with a parameter whose name is encoded": (secret) =>
+    `postgres://u@h/d?p%61ssword=${encodeURIComponent(secret)}&sslmode=require`,
   "a URL with both": (secret) => `postgres://u:${secret}@h/d?sslpassword=${secret}&sslmode=require`,
   "a key=value string": (secret) => `host=h user=u password=${secret} dbname=d`,
   "a quoted key=value string": (secret) => `host=h password = ${quoted(secret)} dbname=d`,

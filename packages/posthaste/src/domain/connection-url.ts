@@ -12,5 +12,7 @@ export function maskSecrets(text: string): string {
       .replace(/(:\/\/[^:]*:).*@/s, "$1***@")
       // scheme://user:password, its host forgotten: what is no port is a password
       .replace(/(:\/\/[^:@[]*:)(?!\*\*\*@|\d+(?:[/?#,]|$)).*/s, "$1***")
+      // ?p%61ssword=…: a name that must be decoded may be any; last, or it would cut off the @ that ends a password
+      .replace(/([?&][^=&\s]*%[^=&\s]*=).*/s, "$1***")
   );
 }

@@ -1,3 +1,5 @@
+import { quoted } from "./names.ts";
+
 /** "did you mean": the known name that a mistyped one is closest to. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: { name: string; distance: number } | undefined;
@@ -15,7 +17,7 @@ export function unknownOption(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
   const hint =
     nearest === undefined ? `known are ${known.join(", ")}` : `did you mean "${nearest}"?`;
-  return `unknown option "${name}"; ${hint}`;
+  return `unknown option ${quoted(name)}; ${hint}`;
 }
 
 /** Levenshtein distance with one row of memory. */

@@ -3,7 +3,7 @@
  * together with all others: what was expected, what was found, and the nearest name for an unknown one.
  */
 import type { Problem } from "./errors.ts";
-import { article } from "./names.ts";
+import { article, quoted } from "./names.ts";
 import { unknownOption } from "./nearest-name.ts";
 
 export interface IntegerRule {
@@ -113,7 +113,7 @@ function joinPath(path: string, name: string): string {
 
 /** A value in a sentence: short, and without what an object may hide. */
 export function shown(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.slice(0, 80));
+  if (typeof value === "string") return quoted(value);
   if (typeof value === "number" || typeof value === "boolean" || typeof value === "bigint")
     return String(value);
   return article(value);

@@ -2,7 +2,7 @@
 import { DEFAULT_QUEUE, LOWEST_PRIORITY, type Config } from "./config.ts";
 import type { Problem } from "./errors.ts";
 import { readFields, type ValueOf } from "./field.ts";
-import { queueNameProblem } from "./names.ts";
+import { queueNameProblem, taskNameProblem } from "./names.ts";
 import { OptionReader } from "./option-reader.ts";
 import { workerFields, workerPlainFields, workerQueueFields } from "./worker-options-fields.ts";
 
@@ -66,6 +66,7 @@ export function readWorkerOptions(
   const concurrency = plain.concurrency ?? cores;
   const plan: WorkerPlan = {
     ...plain,
+    name: readName(options),
     queues: [...queues].sort((a, b) => (queueRanks.get(a) ?? 0) - (queueRanks.get(b) ?? 0)),
     queueRanks,
     queueCaps,
@@ -74,6 +75,14 @@ export function readWorkerOptions(
     threads: plain.threads ?? Math.min(cores, workerPlainFields.threads.max),
   };
   return { plan, problems: options.problems };
+}
+
+/** It is shown to people, as the names of tasks are. */
+function readName(options: OptionReader): string | undefined {
+  const name = options.text("name");
+  const problem = name === undefined ? undefined : taskNameProblem(name);
+  if (problem !== undefined) options.complain("name", problem);
+  return name;
 }
 
 function readQueues(
@@ -96,7 +105,7 @@ function readQueues(
     const problem = queueNameProblem(name);
     if (problem !== undefined) options.complain("queues", problem);
   }
-  const unknown = names.filter((name) => !known.includes(name));
+  const unknown = names.filter((name) => !known.includes(name) && !queueNameProblem(name));
   if (areConfigured && unknown.length > 0) {
     options.complain(
       "queues",

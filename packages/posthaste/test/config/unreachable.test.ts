@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { defineTask, posthaste, PosthasteError, type Posthaste } from "../../src/index.ts";
+import { CANARY, everythingOf, leaksOf } from "../support/leaks.ts";
 import { recordingLogger } from "../support/loggers.ts";
 import {
   closedPort,
@@ -13,7 +14,7 @@ import {
 } from "./strange-servers.ts";
 
 const note = defineTask({ name: "note", run: (text: string) => text });
-const password = "Q7xK/Z@9v:W%5 'Jq8'V\"Xz3\"";
+const password = CANARY;
 
 interface Outcome {
   /** What each kind of call threw. */
@@ -97,23 +98,6 @@ async function checkLive(app: Posthaste): Promise<void> {
   for (const { message } of await app.check({ live: true })) {
     throw new PosthasteError("DATABASE_UNAVAILABLE", message, { retryable: false });
   }
-}
-
-/** Everything that a program may print of an error. */
-function everythingOf(error: unknown): string {
-  const parts: string[] = [];
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    parts.push(at.message, at.stack ?? "", JSON.stringify(at), String(at));
-    parts.push(inspect(at, { depth: 10, showHidden: true }));
-  }
-  return parts.join("\n");
-}
-
-function leaksOf(text: string, secret: string): string[] {
-  const pieces = [secret, encodeURIComponent(secret)].flatMap((form) =>
-    Array.from({ length: form.length - 3 }, (_, at) => form.slice(at, at + 4)),
-  );
-  return pieces.filter((piece) => text.includes(piece));
 }
 
 describe.each([
