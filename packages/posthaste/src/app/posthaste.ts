@@ -210,8 +210,7 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     log,
     makeContext: context,
     sendChild: childSender(parts),
-    startMaintenance: () =>
-      startReaper({ database, everyMs: config.recovery.checkIntervalMs, log }),
+    startMaintenance: () => startReaper({ database, recovery: config.recovery, log }),
     onStopped: () => workers.delete(worker),
   });
   workers.add(worker);

@@ -63,10 +63,10 @@ export function readWorkerOptions(
   const queueRanks = readRanks(options, queues, config);
   const queueCaps = readCaps(options, queues, config);
   const plain = readFields(options, workerPlainFields);
+  checkName(options, plain.name);
   const concurrency = plain.concurrency ?? cores;
   const plan: WorkerPlan = {
     ...plain,
-    name: readName(options),
     queues: [...queues].sort((a, b) => (queueRanks.get(a) ?? 0) - (queueRanks.get(b) ?? 0)),
     queueRanks,
     queueCaps,
@@ -78,11 +78,10 @@ export function readWorkerOptions(
 }
 
 /** It is shown to people, as the names of tasks are. */
-function readName(options: OptionReader): string | undefined {
-  const name = options.text("name");
+/** By the rule of task names. */
+function checkName(options: OptionReader, name: string | undefined): void {
   const problem = name === undefined ? undefined : taskNameProblem(name);
   if (problem !== undefined) options.complain("name", problem);
-  return name;
 }
 
 function readQueues(

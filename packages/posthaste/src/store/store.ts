@@ -15,6 +15,7 @@ import { notifyQueues } from "./queries/notify-queues.ts";
 import { pauseQueues } from "./queries/pause-queues.ts";
 import { readTask } from "./queries/read-task.ts";
 import { registerWorker } from "./queries/register-worker.ts";
+import { recoverStale } from "./queries/recover-stale.ts";
 import { releaseExpired } from "./queries/release-expired.ts";
 import { reportProgress } from "./queries/report-progress.ts";
 import { settleTasks } from "./queries/settle-tasks.ts";
@@ -45,6 +46,7 @@ export function createStore(schema: string) {
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
     releaseExpired: releaseExpired(text),
+    recoverStale: recoverStale(text),
     pauseQueues: pauseQueues(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),

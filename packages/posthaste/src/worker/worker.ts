@@ -180,7 +180,7 @@ export class Worker implements AsyncDisposable {
         this.#cancel(loop, claimKey(claim));
     }
     if (config.prefetchBuffer === 0) return;
-    for (const { queue, priority } of await store.releaseExpired(reads))
+    for (const { queue, priority } of await store.releaseExpired(reads, null))
       loop.hint(queue, { priority, due: "back" });
   }
 

@@ -92,7 +92,7 @@ function readCall(what: string, n: number): HotCall {
       "ready_tasks_id_idx",
       "submissions_pkey",
     ],
-    scansWhenNew: ["workers"],
+    scansWhenNew: ["workers", "progress"],
     mostBuffers: 100,
   };
 }

@@ -96,6 +96,9 @@ export async function fillSchema(
     select ${id}, run, ${claim}, ${worker}, now(), now(), now(), 'FAILED'
       from generate_series(${finished} - 19999, ${finished}) as n, generate_series(1, 2) as run;
 
+    insert into ${schema}.progress (task_id, run_no, updated_at, value)
+    select ${id}, 1, now(), '1' from generate_series(1, 20000) as n;
+
     insert into ${schema}.waiters (task_id, channel)
     select ${id}, 'ph_' || md5((n % 500)::text) from generate_series(1, 20000) as n;
 

@@ -218,7 +218,7 @@ test("claims whose lease is over go back to their place; others, and what runs, 
     [claims[0]?.id],
   );
   const connection = await db.connect();
-  const released = await db.store.releaseExpired(connection);
+  const released = await db.store.releaseExpired(connection, null);
   expect(released).toEqual([{ id: claims[0]?.id, queue: "a", priority: 100 }]);
   const [row] = await db.sql("select status, run_no from posthaste.tasks where id = $1", [
     claims[0]?.id,
