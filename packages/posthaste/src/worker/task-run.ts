@@ -4,11 +4,8 @@ import type { AnyContract, AnyTask } from "../define/task.ts";
 import type { TaskTransaction, WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
 import { childLogger } from "../domain/child-logger.ts";
-import type { ResultCode } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
-import type { TaskFailure } from "../domain/result.ts";
 import { TaskAborted, type AbortReason } from "../domain/task-aborted.ts";
-import { settle } from "../domain/task-lifecycle.ts";
 import { Alarm } from "../runtime/alarm.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import { awaitCompletion, tellWaiters } from "./complete-with-effects.ts";
@@ -19,6 +16,7 @@ import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
 import type { EndedTask } from "./held-tasks.ts";
 import { RunContext, type AttemptFacts, type BodyHost } from "./run-context.ts";
 import type { RunServices } from "./run-services.ts";
+import { failureOf, settledTask } from "./settled-task.ts";
 import { runBlamed } from "./stray-errors.ts";
 import type { BodyMessage } from "./threads/messages.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
@@ -56,12 +54,11 @@ export class TaskRun implements BodyHost {
   /** Runs the body to its end, which may be at once, and then says how to settle it. */
   run(onEnd: OnEnd): void {
     this.#onEnd = onEnd;
-    const { timeoutMs } = this.#decided;
-    if (timeoutMs !== undefined) this.#wakeIn(timeoutMs, () => this.stop("TIMEOUT", NOTICE_MS));
     if (this.#task?.blocking === true && this.services.threads !== undefined) {
       this.#runOnThread(this.services.threads);
       return;
     }
+    this.#startClock();
     const { name, input } = this.claimed;
     const execution = runBlamed(this, executeTask, {
       task: this.#task,
@@ -87,6 +84,7 @@ export class TaskRun implements BodyHost {
       input,
       facts: this.#facts(),
       resultLimit: this.services.payload.rejectBytes,
+      onBegin: () => this.#startClock(),
       log: this.log,
       onMessage: (message) => this.#hear(message),
     });
@@ -233,26 +231,7 @@ export class TaskRun implements BodyHost {
   }
 
   #settled(execution: Execution): EndedTask {
-    const { id, claimId, queue, priority, retryCount } = this.claimed;
-    const how = this.#judged(execution);
-    const { ran } = how;
-    if (how.ok) {
-      return { id, claimId, queue, priority, edge: "succeed", ran, result: how.value };
-    }
-    const { error } = how;
-    const { retry } = this.#decided;
-    const settlement = settle({ retry, retryCount }, { ok: false, error }, Math.random());
-    return {
-      id,
-      claimId,
-      queue,
-      priority,
-      edge: settlement.edge,
-      ran,
-      error: JSON.stringify(error),
-      code: error.code,
-      ...(settlement.edge === "retry" ? { delayMs: settlement.delayMs } : {}),
-    };
+    return settledTask(this.claimed, this.#decided, this.#judged(execution));
   }
 
   /** An attempt that ran out of time has timed out, whatever its body says; one whose loose ends failed has failed. */
@@ -281,6 +260,11 @@ export class TaskRun implements BodyHost {
     return this.#stopped ?? (this.#isOver ? "CLAIM_LOST" : undefined);
   }
 
+  #startClock(): void {
+    const { timeoutMs } = this.#decided;
+    if (timeoutMs !== undefined) this.#wakeIn(timeoutMs, () => this.stop("TIMEOUT", NOTICE_MS));
+  }
+
   #wakeIn(ms: number, wake: () => void): void {
     this.#alarm ??= new Alarm();
     this.#alarm.set(ms, wake);
@@ -289,11 +273,4 @@ export class TaskRun implements BodyHost {
   #controller(): AbortController {
     return (this.#abort ??= new AbortController());
   }
-}
-
-function failureOf(reason: AbortReason, { timeoutMs }: Decided): TaskFailure<ResultCode> {
-  if (reason === "TIMEOUT") {
-    return { code: "TASK_TIMEOUT", message: `the attempt took longer than ${timeoutMs} ms` };
-  }
-  return { code: "TASK_CANCELLED", message: "the task was cancelled" };
 }

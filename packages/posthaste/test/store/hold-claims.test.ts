@@ -105,7 +105,7 @@ test("the list names the worker's claims and nobody else's", async () => {
   const listed = await db.store.holdClaims.list(await db.connect(), workerId);
 
   const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);
-  expect(listed.sort(byId)).toEqual(claims.sort(byId));
+  expect(listed.sort(byId)).toMatchObject(claims.sort(byId));
 });
 
 test("a stray claim is adopted with everything that the claim itself would have said", async () => {
@@ -144,4 +144,17 @@ test("a stray that was only claimed says so, and a claim that is not the task's 
   ]);
 
   expect(adopted).toMatchObject([{ ...own, isStarted: false, runNo: 0 }]);
+});
+
+test("what was cancelled is named, in the list and by itself", async () => {
+  const workerId = randomUUID();
+  const claims = await addActive(db, [
+    { workerId, isCancelRequested: true },
+    { workerId, isCancelRequested: false },
+  ]);
+  const connection = await db.connect();
+  const listed = await db.store.holdClaims.list(connection, workerId);
+  const cancelled = listed.filter(({ isCancelRequested }) => isCancelRequested);
+  expect(cancelled).toMatchObject(claims.slice(0, 1));
+  expect(await db.store.holdClaims.cancelled(connection, claims)).toEqual(claims.slice(0, 1));
 });

@@ -37,7 +37,9 @@ export function openPool(
       const ids = { taskId: randomUUID(), claimId: randomUUID() };
       const facts = { ...ids, name: task, queue: "q", attempt: 3, workerId: "w" };
       const onMessage = (): void => undefined;
-      const call = { task, input: JSON.stringify(input), facts, log, onMessage, resultLimit: null };
+      const onBegin = (): void => undefined;
+      const said = { log, onMessage, onBegin };
+      const call = { task, input: JSON.stringify(input), facts, resultLimit: null, ...said };
       const run = pool.run(call);
       return Object.assign(run, { facts });
     },

@@ -19,7 +19,7 @@ const note = defineTask({
   },
 });
 
-const defaults = readConfig({ database: db.url }, {}).config.recovery;
+const defaults = readConfig({}, {}).config.recovery;
 
 const past = () => new Date(Date.now() - 1_000);
 

@@ -104,6 +104,7 @@ export class PoolThread implements Holder {
     switch (message.kind) {
       case "began":
         this.#hasBegun = true;
+        this.#run?.call.onBegin();
         return;
       case "log":
         return this.#logLine(message);

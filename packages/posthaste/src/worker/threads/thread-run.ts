@@ -14,6 +14,8 @@ export interface BlockingCall {
   readonly facts: AttemptFacts;
   /** The most bytes of JSON that a value may take; null: as many as PostgreSQL stores. */
   readonly resultLimit: number | null;
+  /** The body is about to begin: until then the call has waited for a thread, or for its file. */
+  readonly onBegin: () => void;
   /** Lines of `ctx.log` arrive here, while the body runs. */
   readonly log: Logger;
   /** Other messages of the body arrive here, while it runs. */
