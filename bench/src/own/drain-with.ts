@@ -9,6 +9,7 @@ export interface CrewSize {
   readonly schema: string;
   readonly processes?: number;
   readonly queues?: readonly string[];
+  readonly config?: "default" | "capped";
 }
 
 export interface Drained {
@@ -24,11 +25,12 @@ export function startCrew({
   schema,
   processes = 1,
   queues = queueNames(1),
+  config = "default",
 }: CrewSize): Promise<Crew> {
   const place = { schema, queues };
   return Crew.start({
     system: "posthaste",
-    config: "default",
+    config,
     site,
     place,
     processes,

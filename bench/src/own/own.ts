@@ -4,7 +4,15 @@ import { perRepetition, ratios, type Result } from "../results.ts";
 
 export interface OwnMeasurement {
   readonly name: string;
-  readonly kind: "past" | "future" | "snapshot" | "readers" | "processes" | "queues" | "payloads";
+  readonly kind:
+    | "past"
+    | "future"
+    | "snapshot"
+    | "readers"
+    | "processes"
+    | "caps"
+    | "queues"
+    | "payloads";
   readonly isNeeded?: boolean;
   readonly isQuick?: boolean;
 }
@@ -18,6 +26,7 @@ export const ownMeasurements: readonly OwnMeasurement[] = [
   },
   { name: "60 s at 2,000/s under an old snapshot", kind: "snapshot", isNeeded: true },
   { name: "drain by 1, 2, 4 and 8 processes", kind: "processes", isNeeded: true },
+  { name: "drain of a queue capped at 100 by 2 processes", kind: "caps", isNeeded: true },
   { name: "drain while four readers scan", kind: "readers" },
   { name: "drain of 1, 10 and 100 queues", kind: "queues" },
   { name: "payloads of 100 B, 4 kB and 100 kB", kind: "payloads" },
@@ -55,6 +64,12 @@ export const ownBars: readonly Bar[] = [
     "60 s at 2,000/s under an old snapshot",
     ["last tasks/s", "first tasks/s"],
     0.8,
+  ),
+  own(
+    "two processes, a queue capped at 100, × uncapped",
+    "drain of a queue capped at 100 by 2 processes",
+    ["tasks/s", "uncapped tasks/s"],
+    0.5,
   ),
   {
     name: "two processes, × one (or both cores are full)",

@@ -39,6 +39,7 @@ const runners: Readonly<Record<OwnMeasurement["kind"], (site: Site) => Promise<F
   snapshot: underSnapshot,
   readers: withReaders,
   processes: byProcesses,
+  caps: underCap,
   queues: byQueues,
   payloads: byPayload,
 };
@@ -166,6 +167,25 @@ async function byProcesses(site: Site): Promise<Figures> {
       figure[`cores busy, ${processes} process${processes === 1 ? "" : "es"}`] = coresBusy;
     }
     figures.push(figure);
+  }
+  return figures;
+}
+
+async function underCap(site: Site): Promise<Figures> {
+  const figures: Record<string, number>[] = [];
+  const size = { site, schema: FRESH, processes: 2, count: 60_000 };
+  for (let turn = 0; turn < 5; turn++) {
+    const rates = new Map<string, number>();
+    const configs = ["default", "capped"] as const;
+    for (const config of turn % 2 === 0 ? configs : configs.toReversed()) {
+      await freshSchema(site, FRESH);
+      await fill(site, FRESH, { pending: 100_000 });
+      rates.set(config, (await drainWith({ ...size, config })).rate);
+    }
+    figures.push({
+      "tasks/s": rates.get("capped") ?? Number.NaN,
+      "uncapped tasks/s": rates.get("default") ?? Number.NaN,
+    });
   }
   return figures;
 }

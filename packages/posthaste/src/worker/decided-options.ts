@@ -15,12 +15,24 @@ function isTimeout(stored: unknown): stored is number {
   return typeof stored === "number" && stored > 0 && stored <= LONGEST_TIMER_MS;
 }
 
+const nothing: Decided = { retry: null, timeoutMs: undefined };
+const byDefinition = new WeakMap<AnyTask, Decided>();
+
+function ofDefinition(task: AnyTask): Decided {
+  let decided = byDefinition.get(task);
+  if (decided === undefined) {
+    decided = { retry: task.retry ?? null, timeoutMs: task.timeoutMs };
+    byDefinition.set(task, decided);
+  }
+  return decided;
+}
+
 /** What was sent decides; a task that was sent without any option takes those of this worker's definition. */
 export function readDecided(options: string | null, task: AnyTask | undefined): Decided {
-  if (options === null) return { retry: task?.retry ?? null, timeoutMs: task?.timeoutMs };
+  if (options === null) return task === undefined ? nothing : ofDefinition(task);
   // A row that was sent by SQL may hold anything there.
   const stored: unknown = JSON.parse(options);
-  if (!isRecord(stored)) return { retry: null, timeoutMs: undefined };
+  if (!isRecord(stored)) return nothing;
   const { retry, timeoutMs } = stored;
   return {
     retry: parseRetryPolicy(retry),

@@ -147,14 +147,17 @@ function storableFailure(error: TaskFailure): TaskFailure {
   }
   const { message } = describeError(new Error(error.message));
   if (error.data === undefined) return { ...error, message };
-  const encoded = encodeJson(error.data, { rejectBytes: null });
+  const encoded = encodeJson(error.data, { rejectBytes: LARGEST_ERROR_DATA });
   if (encoded.ok) return { ...error, message };
-  return {
-    ...error,
-    message,
-    data: { notStorable: sentence("the data cannot be stored as JSON", encoded.problems) },
-  };
+  const why =
+    encoded.tooLarge === undefined
+      ? sentence("the data cannot be stored as JSON", encoded.problems)
+      : `the data is ${encoded.tooLarge} bytes of JSON, ${LARGEST_ERROR_DATA} are kept`;
+  return { ...error, message, data: { notStorable: why } };
 }
+
+/** An error is for people to read, and every attempt keeps its own. */
+const LARGEST_ERROR_DATA = 262_144;
 
 function beforeBody(code: ResultCode, message: string): Execution {
   return { ran: false, ok: false, error: { code, message } };

@@ -6,20 +6,13 @@ import type { TaskHandle } from "../define/task-handle.ts";
 import type { Json } from "../domain/json.ts";
 import { encodeJson } from "../domain/json.ts";
 import type { Logger } from "../domain/logger.ts";
+import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 
 /** The most that a task may say about how far it is. */
 const LONGEST_PROGRESS = 65_536;
 
-/** What is known of an attempt before its body begins. */
-export interface AttemptFacts {
-  readonly taskId: string;
-  readonly name: string;
-  readonly queue: string;
-  /** 1 for the first body that ran. */
-  readonly attempt: number;
-  readonly workerId: string;
-  readonly claimId: string;
-}
+/** What is known of an attempt before its body begins, in the words of its claim. */
+export type ClaimFacts = Pick<ClaimedTask, "id" | "claimId" | "name" | "queue" | "runNo">;
 
 /** Whatever answers for a body: its run, or the thread that it runs on. */
 export interface BodyHost {
@@ -43,13 +36,13 @@ export class RunContext implements TaskContext {
   readonly #host: BodyHost;
   #log: Logger | undefined;
 
-  constructor(facts: AttemptFacts, host: BodyHost) {
-    this.taskId = facts.taskId;
-    this.name = facts.name;
-    this.queue = facts.queue;
-    this.attempt = facts.attempt;
-    this.workerId = facts.workerId;
-    this.claimId = facts.claimId;
+  constructor({ id, claimId, name, queue, runNo }: ClaimFacts, workerId: string, host: BodyHost) {
+    this.taskId = id;
+    this.name = name;
+    this.queue = queue;
+    this.attempt = runNo;
+    this.workerId = workerId;
+    this.claimId = claimId;
     this.#host = host;
   }
 

@@ -32,6 +32,8 @@ export interface RunServices extends BodyServices {
   readonly workerId: string;
   readonly log: Logger;
   readonly progress: ProgressReports;
+  /** A value was larger than `payload.warnBytes`. */
+  readonly onLargeResult: (task: string, bytes: number) => void;
   /** Where blocking tasks run; undefined where there can be none. */
   readonly threads: ThreadPool | undefined;
 }

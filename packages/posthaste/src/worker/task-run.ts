@@ -14,7 +14,7 @@ import { readDecided, type Decided } from "./decided-options.ts";
 import { describeError } from "./describe-error.ts";
 import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
 import type { EndedTask } from "./held-tasks.ts";
-import { RunContext, type AttemptFacts, type BodyHost } from "./run-context.ts";
+import { RunContext, type BodyHost } from "./run-context.ts";
 import type { RunServices } from "./run-services.ts";
 import { failureOf, settledTask } from "./settled-task.ts";
 import { runBlamed } from "./stray-errors.ts";
@@ -34,7 +34,7 @@ export class TaskRun implements BodyHost {
   readonly #task: AnyTask | undefined;
   readonly #decided: Decided;
   #alarm: Alarm | undefined;
-  #onEnd: OnEnd = () => undefined;
+  #onEnd: OnEnd | undefined;
   #abort: AbortController | undefined;
   #onThread: BlockingRun | undefined;
   #stray: { readonly thrown: unknown } | undefined;
@@ -64,25 +64,20 @@ export class TaskRun implements BodyHost {
       task: this.#task,
       name,
       input,
-      context: new RunContext(this.#facts(), this),
+      context: new RunContext(this.claimed, this.services.workerId, this),
       resultLimit: this.services.payload.rejectBytes,
     });
     if (execution instanceof Promise) void execution.then((late) => this.#ended(late));
     else this.#ended(execution);
   }
 
-  #facts(): AttemptFacts {
-    const { id, claimId, name, queue, runNo } = this.claimed;
-    const { workerId } = this.services;
-    return { taskId: id, name, queue, attempt: runNo, workerId, claimId };
-  }
-
   #runOnThread(threads: ThreadPool): void {
-    const { name, input } = this.claimed;
+    const { id, claimId, name, queue, runNo, input } = this.claimed;
+    const { workerId } = this.services;
     this.#onThread = threads.run({
       task: name,
       input,
-      facts: this.#facts(),
+      facts: { taskId: id, name, queue, attempt: runNo, workerId, claimId },
       resultLimit: this.services.payload.rejectBytes,
       onBegin: () => this.#startClock(),
       log: this.log,
@@ -176,9 +171,9 @@ export class TaskRun implements BodyHost {
     const { progress } = this.services;
     if (this.#completed === "done") return this.#endedBefore(execution);
     if (this.#completed === "handed over") return void this.#awaitTransaction(execution);
-    if (!progress.isWaiting(this.claimed)) return this.#onEnd(this, this.#settled(execution));
+    if (!progress.isWaiting(this.claimed)) return this.#onEnd?.(this, this.#settled(execution));
     // The last word is written before the claim is gone.
-    return void progress.flush().then(() => this.#onEnd(this, this.#settled(execution)));
+    return void progress.flush().then(() => this.#onEnd?.(this, this.#settled(execution)));
   }
 
   /** The commit that completed the task has gone through: whatever the body did afterwards changes nothing. */
@@ -190,7 +185,7 @@ export class TaskRun implements BodyHost {
         "the task failed after its transaction had completed it",
       );
     }
-    this.#onEnd(this, undefined);
+    this.#onEnd?.(this, undefined);
   }
 
   async #awaitTransaction(execution: Execution): Promise<void> {
@@ -204,7 +199,7 @@ export class TaskRun implements BodyHost {
       await tellWaiters(this.services.database, this.claimed);
       return this.#endedBefore(execution);
     }
-    if (fate === "lost") return this.#onEnd(this, undefined);
+    if (fate === "lost") return this.#onEnd?.(this, undefined);
     const failure = execution.ok
       ? thrownFailure(
           new Error(
@@ -212,7 +207,7 @@ export class TaskRun implements BodyHost {
           ),
         )
       : execution.error;
-    return this.#onEnd(this, this.#settled({ ran: true, ok: false, error: failure }));
+    return this.#onEnd?.(this, this.#settled({ ran: true, ok: false, error: failure }));
   }
 
   #giveUp(reason: AbortReason): void {
@@ -224,13 +219,16 @@ export class TaskRun implements BodyHost {
     );
     const error = failureOf(reason, this.#decided);
     this.#onThread?.terminate(error);
-    this.#onEnd(
+    this.#onEnd?.(
       this,
       reason === "CLAIM_LOST" ? undefined : this.#settled({ ran: true, ok: false, error }),
     );
   }
 
   #settled(execution: Execution): EndedTask {
+    const { payload, onLargeResult } = this.services;
+    if (execution.ok && payload.warnBytes !== null && execution.bytes > payload.warnBytes)
+      onLargeResult(this.claimed.name, execution.bytes);
     return settledTask(this.claimed, this.#decided, this.#judged(execution));
   }
 

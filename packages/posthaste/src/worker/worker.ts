@@ -1,8 +1,6 @@
 /** A worker from start to stop: its row in the registry, its ear on its queues, its loop, its heartbeat. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import type { MaybePromise } from "../define/schema.ts";
-import type { WorkerContext } from "../define/task-context.ts";
 import { childLogger } from "../domain/child-logger.ts";
 import { concurrencyLine, effectiveConfig } from "../domain/config-settings.ts";
 import { PosthasteError } from "../domain/errors.ts";
@@ -12,21 +10,15 @@ import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
 import { claimKey } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
-import { ProgressReports } from "./progress-reports.ts";
-import type { RunServices, SendChild } from "./run-services.ts";
+import { disposeContext, makeServices, type ServiceParts } from "./make-services.ts";
+import type { RunServices } from "./run-services.ts";
 import { watchStrayErrors } from "./stray-errors.ts";
-import type { ThreadPool } from "./threads/thread-pool.ts";
 import { openEars } from "./worker-ears.ts";
 import { WorkLoop, type WorkLoopOptions } from "./work-loop.ts";
 
-export interface WorkerSetup extends Omit<WorkLoopOptions, "services"> {
+export interface WorkerSetup extends Omit<WorkLoopOptions, "services">, ServiceParts {
   readonly listener: Listener;
   readonly version: string;
-  readonly sendChild: SendChild;
-  /** Where blocking tasks run; undefined where there can be none. */
-  readonly threads: ThreadPool | undefined;
-  /** Makes what bodies find as `ctx.context`. */
-  readonly makeContext: () => MaybePromise<WorkerContext>;
   /** The maintenance that runs beside every worker. */
   readonly startMaintenance: () => Periodic;
   readonly onStopped: () => void;
@@ -98,7 +90,7 @@ export class Worker implements AsyncDisposable {
     const name = plan.name ?? `${hostname()}:${process.pid}`;
     this.#log.info({ config: effectiveConfig(config, plan) }, "effective config");
     this.#log.info(concurrencyLine(config, plan));
-    const services = await this.#makeServices();
+    const services = await makeServices(this.#setup, this.id, this.#log);
     const loop = new WorkLoop({ ...this.#setup, services, log: this.#log });
     database.reads.warmUp();
     loop.warmUp();
@@ -106,7 +98,7 @@ export class Worker implements AsyncDisposable {
       await this.#register(name);
     } catch (error) {
       await loop.close();
-      await dispose(services.context);
+      await disposeContext(services.context);
       throw error;
     }
     const life = this.#live(loop, services);
@@ -119,20 +111,6 @@ export class Worker implements AsyncDisposable {
       "worker started",
     );
     return life;
-  }
-
-  async #makeServices(): Promise<RunServices> {
-    const { database, config, sendChild, threads, makeContext } = this.#setup;
-    return {
-      workerId: this.id,
-      log: this.#log,
-      database,
-      payload: config.payload,
-      context: await makeContext(),
-      progress: new ProgressReports(database, this.#log),
-      sendChild,
-      threads,
-    };
   }
 
   #live(loop: WorkLoop, services: RunServices): Life {
@@ -234,7 +212,7 @@ export class Worker implements AsyncDisposable {
     await Promise.all([life.heartbeat.stop(), life.poll.stop()]);
     life.services.progress.stop();
     await Promise.all([life.loop.close(), this.#setup.threads?.close()]);
-    await dispose(life.services.context);
+    await disposeContext(life.services.context);
     await this.#setState("stopped");
     life.unwatch();
     this.#setup.onStopped();
@@ -276,12 +254,4 @@ interface Life {
   readonly poll: Periodic;
   readonly maintenance: Periodic;
   readonly unwatch: () => void;
-}
-
-/** A context that knows how to be put away is put away with its worker. */
-async function dispose(context: unknown): Promise<void> {
-  if (typeof context !== "object" || context === null) return;
-  const made = context as Partial<AsyncDisposable & Disposable>;
-  if (made[Symbol.asyncDispose] !== undefined) await made[Symbol.asyncDispose]?.();
-  else made[Symbol.dispose]?.();
 }

@@ -15,6 +15,7 @@ export function servicesWithoutDatabase(log: Logger = silentLogger): RunServices
     payload: { warnBytes: null, rejectBytes: null },
     context: undefined,
     progress: new ProgressReports(database, log),
+    onLargeResult: () => undefined,
     sendChild: none,
     threads: undefined,
   };

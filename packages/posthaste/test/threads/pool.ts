@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterEach } from "vitest";
 import { threadProgram } from "../../src/app/threads/thread-program.ts";
 import type { Logger } from "../../src/domain/logger.ts";
-import type { AttemptFacts } from "../../src/worker/run-context.ts";
+import type { AttemptFacts } from "../../src/worker/threads/messages.ts";
 import { ThreadPool, type ThreadPoolOptions } from "../../src/worker/threads/thread-pool.ts";
 import type { BlockingRun } from "../../src/worker/threads/thread-run.ts";
 import { gate } from "../support/gate.ts";

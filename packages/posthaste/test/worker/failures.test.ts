@@ -3,6 +3,7 @@ import { z } from "zod";
 import { defineTask, fail, fixed, TaskError, type Task } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
+import { recordingLogger } from "../support/loggers.ts";
 
 const db = useDatabase();
 useCleanTables(db);
@@ -213,4 +214,31 @@ test("a value that the output schema refuses is RETURN_TYPE_MISMATCH", async () 
     message: expect.stringContaining("total: "),
   });
   expect(attempts).toHaveLength(1);
+});
+
+test("a result above payload.rejectBytes is WORKER_SERIALIZATION_ERROR, one above warnBytes is said once", async () => {
+  const logger = recordingLogger();
+  const task = defineTask({ name: "large", run: (bytes: number) => "x".repeat(bytes) });
+  const payload = { warnBytes: 1_000, rejectBytes: 5_000 };
+  const app = db.app({ tasks: [task], payload, logger });
+  await app.worker().start();
+  for (let n = 0; n < 2; n++) await (await app.send(task, 2_000)).value({ timeoutMs: 5_000 });
+  const result = await (await app.send(task, 6_000)).result({ timeoutMs: 5_000 });
+  expect(result).toMatchObject({ error: { code: "WORKER_SERIALIZATION_ERROR" } });
+  expect(JSON.stringify(result)).toContain("payload.rejectBytes allows 5000");
+  const said = logger.lines.filter(({ message }) => message.includes("large result"));
+  expect(said).toMatchObject([{ level: "warn", fields: { task: "large", bytes: 2_002 } }]);
+});
+
+test("what an error carries is bounded", async () => {
+  const task = defineTask({
+    name: "large-error",
+    errors: ["BROKEN"],
+    run: () => fail("BROKEN", "m".repeat(100_000), { text: "d".repeat(300_000) }),
+  });
+  const app = db.app({ tasks: [task] });
+  await app.worker().start();
+  const result = await (await app.send(task)).result({ timeoutMs: 5_000 });
+  expect(JSON.stringify(result).length).toBeLessThan(20_000);
+  expect(JSON.stringify(result)).toContain("262144 are kept");
 });

@@ -120,12 +120,12 @@ test("stopped() resolves when the worker has stopped", async () => {
   expect(hasStopped).toBe(true);
 });
 
-test("twenty cycles of start and stop leave no connection and no listener on the process", async () => {
+test("a hundred cycles of start and stop leave no connection and no listener on the process", async () => {
   const app = db.app({ tasks: [note] });
   const events = ["unhandledRejection", "uncaughtException", "SIGTERM", "SIGINT", "exit"];
   const listeners = () => events.map((event) => process.listenerCount(event));
   const before = listeners();
-  for (let cycle = 0; cycle < 20; cycle++) {
+  for (let cycle = 0; cycle < 100; cycle++) {
     const worker = await app.worker().start();
     const handle = await app.send(note, "x");
     await handle.value({ timeoutMs: 5_000 });

@@ -51,7 +51,8 @@ export function pickPlain(schema: SqlText): SqlText {
 /**
  * Steps for a claim with rules, or over queues of the same rank, whose lines are merged by time. Candidates are read
  * without locks, ranked, and then locked one by one in that order until enough are had. Rows that somebody else has
- * locked are passed over, so more candidates are read than are needed.
+ * locked are passed over, so more candidates are read than are needed: twice as many, or, in a capped queue, where nobody
+ * else claims meanwhile, a few.
  *
  * `load` counts what is under way and reads all of active_tasks, which holds what runs at this moment and no more. For
  * its count to be exact the locks of lock-caps.ts come first, in a statement of their own: a snapshot that is older than
@@ -89,7 +90,7 @@ export function rankedSteps(schema: SqlText, first: number): SqlText {
               select sent.name from ${schema}.submissions as sent where sent.task_id = ready.task_id
             ) = any (${names}::text[]))
           order by ready.enqueued_at, ready.task_id
-          limit 2 * $4::int + 64
+          limit least(2 * $4::int, greatest(room.free, 0)) + 64
        ) as due
     ), ranked as materialized (
       select id, place, at, task_id, free,

@@ -1,8 +1,7 @@
 /** The logger of a body on a thread: its lines are written by the main one. */
 import { inspect } from "node:util";
 import type { Logger, LogLine } from "../../domain/logger.ts";
-import type { AttemptFacts } from "../run-context.ts";
-import type { FromThread } from "./messages.ts";
+import type { AttemptFacts, FromThread } from "./messages.ts";
 
 export function forwardingLogger(
   { taskId, claimId }: AttemptFacts,

@@ -3,7 +3,16 @@ import type { Logger } from "../../domain/logger.ts";
 import type { AbortReason } from "../../domain/task-aborted.ts";
 import type { Execution } from "../execute-task.ts";
 import type { CompletionState } from "../completion.ts";
-import type { AttemptFacts } from "../run-context.ts";
+
+/** What a handler is told about its attempt, as far as it is plain data. */
+export interface AttemptFacts {
+  readonly taskId: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly attempt: number;
+  readonly workerId: string;
+  readonly claimId: string;
+}
 
 /** What a thread is born with. */
 export interface ThreadStart {

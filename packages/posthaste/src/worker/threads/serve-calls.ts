@@ -11,11 +11,11 @@ import type { Claim } from "../../store/queries/complete-with-effects.ts";
 import { Completion } from "../completion.ts";
 import { describeError } from "../describe-error.ts";
 import { executeTask, thrownFailure, type Execution } from "../execute-task.ts";
-import { RunContext, type AttemptFacts, type BodyHost } from "../run-context.ts";
+import { RunContext, type BodyHost } from "../run-context.ts";
 import type { BodyServices } from "../run-services.ts";
 import { runBlamed, watchStrayErrors, type Blamed } from "../stray-errors.ts";
 import { forwardingLogger } from "./forwarding-logger.ts";
-import type { BodyMessage, FromThread, ToThread } from "./messages.ts";
+import type { AttemptFacts, BodyMessage, FromThread, ToThread } from "./messages.ts";
 import { PolledSignal } from "./polled-signal.ts";
 import { loadFailure } from "./thread-death.ts";
 
@@ -84,7 +84,9 @@ class ThreadCall implements Blamed, BodyHost {
       return this.#end(loadFailure(this.#side.file, message, error));
     }
     this.#say({ kind: "began" });
-    const context = new RunContext(this.#facts, this);
+    const { queue, attempt, workerId } = this.#facts;
+    const facts = { ...this.#claim(), name, queue, runNo: attempt };
+    const context = new RunContext(facts, workerId, this);
     const { task } = this.#found;
     const call = { task, name, input, context, resultLimit };
     const execution = await runBlamed(this, executeTask, call);

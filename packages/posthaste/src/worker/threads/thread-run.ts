@@ -3,8 +3,7 @@ import type { Logger } from "../../domain/logger.ts";
 import type { TaskFailure } from "../../domain/result.ts";
 import type { AbortReason } from "../../domain/task-aborted.ts";
 import type { Execution } from "../execute-task.ts";
-import type { AttemptFacts } from "../run-context.ts";
-import type { BodyMessage } from "./messages.ts";
+import type { AttemptFacts, BodyMessage } from "./messages.ts";
 
 export interface BlockingCall {
   /** The task's name in the app. */
