@@ -66,7 +66,8 @@ export class Listener {
   }
 
   async #run(): Promise<void> {
-    const backoff = new Backoff({ initialMs: 100, maxMs: 5_000 });
+    // Short pauses: its return is what ends the longer ones of the workers.
+    const backoff = new Backoff({ initialMs: 100, maxMs: 3_000 });
     while (!this.#stop.signal.aborted) {
       try {
         const session = await this.#open();

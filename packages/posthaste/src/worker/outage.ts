@@ -10,6 +10,7 @@ export class Outage {
   readonly #backoff: Backoff;
   readonly #log: Logger;
   readonly #hurry = new AbortController();
+  #pausing: AbortController | undefined;
 
   constructor(resilience: ResilienceConfig, log: Logger) {
     const { dbRetryInitialMs, dbRetryMaxMs } = resilience;
@@ -34,7 +35,14 @@ export class Outage {
           : "the database refused a statement; the worker tries again",
       );
     }
-    await pause(this.#backoff.next(), this.#hurry.signal);
+    this.#pausing = new AbortController();
+    await pause(this.#backoff.next(), AbortSignal.any([this.#hurry.signal, this.#pausing.signal]));
+    this.#pausing = undefined;
+  }
+
+  /** Somebody has reached the database: it is tried now. Pauses may be long, and work should not wait for their end. */
+  hearOfReturn(): void {
+    this.#pausing?.abort();
   }
 
   over(): void {

@@ -79,6 +79,7 @@ export class WorkLoop {
 
   /** Something may have landed, nobody knows where. */
   look(): void {
+    this.#outage.hearOfReturn(); // who says so has heard from the database
     this.#desk.look();
     this.#bell.ring();
   }
