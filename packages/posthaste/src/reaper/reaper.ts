@@ -1,6 +1,7 @@
 /** The maintenance pass that every worker carries. For now: tasks whose deadline passed while nobody claimed them. */
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
+import { isRepeatable } from "../engine/repeat-safely.ts";
 import { Periodic } from "../runtime/periodic.ts";
 
 const BATCH = 1_000;
@@ -18,7 +19,11 @@ export function startReaper({ database, everyMs, log }: ReaperOptions): Periodic
       await reap(database, log);
     },
     onError: (error) =>
-      log.warn({ error: String(error) }, "a maintenance pass failed; the next one tries again"),
+      // The worker beside it says that the database is away.
+      log[isRepeatable(error) ? "debug" : "warn"](
+        { error: String(error) },
+        "a maintenance pass failed; the next one tries again",
+      ),
   });
 }
 

@@ -39,6 +39,7 @@ export class Listener {
   readonly #stop = new AbortController();
   #session: ListenSession | undefined;
   #loop: Promise<void> | undefined;
+  #isDown = false;
 
   constructor(open: () => Promise<ListenSession>, onDown: (error: unknown) => void) {
     this.#open = open;
@@ -78,7 +79,7 @@ export class Listener {
         backoff.reset();
         await this.#watch(session);
       } catch (error) {
-        if (!this.#stop.signal.aborted) this.#onDown(error);
+        this.#report(error);
       }
       this.#session = undefined;
       await pause(backoff.next(), this.#stop.signal);
@@ -90,9 +91,9 @@ export class Listener {
       await Promise.all(subscribers.map(({ channel }) => session.listen(channel)));
     } catch (error) {
       session.destroy(); // #watch or the opening loop reports it and opens another
-      if (!this.#stop.signal.aborted) this.#onDown(error);
-      return;
+      return this.#report(error);
     }
+    this.#isDown = false;
     for (const { markReady, onUp } of subscribers) {
       markReady();
       onUp();
@@ -113,6 +114,13 @@ export class Listener {
       const late = setTimeout(() => session.destroy(), PING_TIMEOUT_MS);
       await session.ping().finally(() => clearTimeout(late));
     }
+  }
+
+  /** Once for each time that it is down, however often it is tried. */
+  #report(error: unknown): void {
+    if (this.#isDown || this.#stop.signal.aborted) return;
+    this.#isDown = true;
+    this.#onDown(error);
   }
 
   #deliver(channel: string, payload: string): void {

@@ -8,7 +8,7 @@
 import type { Duplex } from "node:stream";
 import pg from "pg";
 import { maskSecrets } from "../domain/connection-url.ts";
-import { explainConnectError } from "./pg-errors.ts";
+import { explainConnectError, isConnectionError } from "./pg-errors.ts";
 import { sql, statement, type Db, type SqlText, type Statement } from "./sql.ts";
 
 export interface ConnectionOptions {
@@ -102,9 +102,15 @@ export class Connection implements Db {
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
     const config = { text, values: [...values], types, ...(this.#prepared && { name }) };
-    if (!isBare) return (await this.#client.query<Row>(config)).rows;
-    const { rows } = await this.#client.query<unknown[]>({ ...config, rowMode: "array" });
-    return rows as Row[];
+    try {
+      if (!isBare) return (await this.#client.query<Row>(config)).rows;
+      const { rows } = await this.#client.query<unknown[]>({ ...config, rowMode: "array" });
+      return rows as Row[];
+    } catch (error) {
+      // A link that stays but leads to a server that takes no writes any more would be asked for ever.
+      if (isConnectionError(error)) this.destroy();
+      throw error;
+    }
   }
 
   /** Several statements at once, without values or rows. */

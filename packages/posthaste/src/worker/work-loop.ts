@@ -122,6 +122,7 @@ export class WorkLoop {
       const plan = this.#isCheckDue ? undefined : this.#plan(now);
       const isSurveyDue = !this.#isDraining && this.#desk.isSurveyDue(now);
       if (plan === undefined && !isSurveyDue && !this.#isCheckDue) {
+        this.#outage.over(); // nothing is left of what failed
         await this.#bell.wait(this.#restMs(now));
         await nextTurn(); // bodies that end in the same turn are written together
         continue;
@@ -130,7 +131,8 @@ export class WorkLoop {
         const connection = await this.#link.connection();
         if (this.#isCheckDue) await this.#check(connection);
         if (isSurveyDue) await this.#desk.survey(connection);
-        if (plan !== undefined) await this.#cycle(connection, plan);
+        if (plan === undefined) continue; // a look that succeeds does not say that a write will
+        await this.#cycle(connection, plan);
         this.#outage.over();
       } catch (error) {
         await this.#recover(error, plan);

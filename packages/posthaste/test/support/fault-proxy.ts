@@ -9,10 +9,14 @@ export type Fault =
   | "cut before"
   /** The chunk arrives, then the link is reset. */
   | "cut after"
+  /** So many bytes of the chunk arrive, then the link is reset. */
+  | { readonly cutAt: number }
   /** Instead of the server, the proxy answers with this SQLSTATE; each statement of the chunk gets the error. */
   | { readonly error: string }
   /** The same, as the last word on this link: it is closed behind it. */
   | { readonly fatal: string };
+
+type Refusal = Exclude<Fault, string | { readonly cutAt: number }>;
 
 /** `link` counts the links from 0; `bytes` is what the chunk holds, for a fault that waits for a certain statement. */
 export type Decide = (bytes: Buffer, link: number) => Fault;
@@ -71,10 +75,12 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
       from.on("data", (bytes) => {
         const fault = isHealed ? "none" : decide(bytes, number);
         if (fault !== "none") count(`${direction}, ${nameOf(fault)}`);
-        if (typeof fault === "object") return answer(client, bytes, fault);
+        if (fault === "none") return to.write(bytes);
         if (fault === "cut before") return reset(link);
+        if (typeof fault === "object" && !("cutAt" in fault)) return answer(client, bytes, fault);
+        const arriving = fault === "cut after" ? bytes : bytes.subarray(0, fault.cutAt);
         // Half-written bytes reach the server before the reset does: it executes what it got.
-        return to.write(bytes, () => (fault === "cut after" ? reset(link) : undefined));
+        return to.write(arriving, () => reset(link));
       });
     };
     pump(client, link.upstream, "to server", options.toServer);
@@ -121,10 +127,11 @@ function pauseLink({ client, upstream }: Link): void {
 
 function nameOf(fault: Exclude<Fault, "none">): string {
   if (typeof fault === "string") return fault;
+  if ("cutAt" in fault) return "cut inside";
   return "error" in fault ? `answered ${fault.error}` : `answered ${fault.fatal} and closed`;
 }
 
-function answer(client: Socket, asked: Buffer, fault: Exclude<Fault, string>): void {
+function answer(client: Socket, asked: Buffer, fault: Refusal): void {
   if ("error" in fault) client.write(errorResponse(fault.error, asked));
   else client.end(fatalResponse(fault.fatal));
 }

@@ -1,108 +1,92 @@
-/** Debian's pgbouncer in transaction mode, in front of a server. See scripts/install-pgbouncer.sh. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer, type AddressInfo } from "node:net";
+/** Debian's pgbouncer in front of a server, in transaction mode; installed by scripts/install-pgbouncer.sh. */
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { waitUntil } from "./wait-until.ts";
+import pg from "pg";
+
+export function isPgbouncerInstalled(): boolean {
+  return spawnSync("pgbouncer", ["--version"]).status === 0;
+}
 
 export interface Pgbouncer {
-  /** The server's URL, with pgbouncer's address. */
-  readonly url: string;
+  /** The same database, through the pooler. */
+  url(direct: string): string;
   stop(): Promise<void>;
 }
 
 export async function startPgbouncer(serverUrl: string): Promise<Pgbouncer> {
-  const folder = mkdtempSync(join(tmpdir(), "posthaste-pgbouncer-"));
-  const port = await freePort();
   const server = new URL(serverUrl);
-  const file = (name: string): string => join(folder, name);
+  const port = await freePort();
+  const folder = mkdtempSync(join(tmpdir(), "posthaste-pgbouncer-"));
+  const password = server.password === "" ? "" : ` password=${decodeURIComponent(server.password)}`;
+  const where = server.searchParams.get("host") ?? (server.hostname || "127.0.0.1");
   writeFileSync(
-    file("users.txt"),
-    `"${server.username}" "${decodeURIComponent(server.password)}"\n`,
-  );
-  writeFileSync(file("pgbouncer.ini"), settings(server, port, file("users.txt")));
-  const account = unprivileged();
-  for (const path of [folder, file("users.txt"), file("pgbouncer.ini")]) {
-    chmodSync(path, path === folder ? 0o700 : 0o600);
-    if (account !== undefined) chownSync(path, account.uid, account.gid);
-  }
-  const child = spawn("pgbouncer", ["-q", file("pgbouncer.ini")], {
-    ...account,
-    cwd: folder,
-    env: { PATH: `${process.env["PATH"] ?? ""}:/usr/sbin` },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  let failure: string | undefined;
-  child.once("error", (error) => {
-    failure = `${error.message}; sh scripts/install-pgbouncer.sh installs it`;
-  });
-  child.once("exit", (code) => (failure ??= `pgbouncer exited with ${String(code)}`));
-  await waitUntil("pgbouncer to listen", () => {
-    if (failure !== undefined) throw new Error(failure);
-    return accepts(port);
-  });
-  const url = new URL(serverUrl);
-  url.port = String(port);
-  return {
-    url: url.href,
-    async stop() {
-      const gone = once(child, "exit");
-      child.kill("SIGQUIT"); // at once, whoever is connected
-      await gone;
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-function settings(server: URL, port: number, users: string): string {
-  return `[databases]
-* = host=${server.hostname} port=${server.port}
-
+    join(folder, "pgbouncer.ini"),
+    `[databases]
+* = host=${where} port=${server.port || 5432} user=${server.username}${password}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
 unix_socket_dir =
-auth_type = scram-sha-256
-auth_file = ${users}
+auth_type = any
 pool_mode = transaction
-max_client_conn = 1000
-default_pool_size = 30
-; By default it does not look for a server that was away for 15 s.
+max_client_conn = 500
+default_pool_size = 8
 server_login_retry = 1
-log_connections = 0
-log_disconnections = 0
-log_pooler_errors = 0
-`;
+`,
+  );
+  chmodSync(folder, 0o755);
+  // It refuses to run as root.
+  const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const child = spawn("pgbouncer", ["-q", join(folder, "pgbouncer.ini")], {
+    ...account,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const url = (direct: string): string => {
+    const through = new URL(direct);
+    through.searchParams.delete("host");
+    return `postgres://pooled@127.0.0.1:${port}${through.pathname}`;
+  };
+  await untilItAnswers(url(serverUrl), () => said);
+  return {
+    url,
+    async stop() {
+      child.kill("SIGINT");
+      await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, 2_000))]);
+      child.kill("SIGKILL");
+      await exited;
+      rmSync(folder, { recursive: true });
+    },
+  };
 }
 
-/** pgbouncer refuses to run as root. */
-function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
-  if (process.getuid?.() !== 0) return undefined;
-  const accounts = readFileSync("/etc/passwd", "utf8").split("\n");
-  const fields = ["postgres:", "nobody:"]
-    .map((name) => accounts.find((line) => line.startsWith(name))?.split(":"))
-    .find((found) => found !== undefined);
-  if (fields === undefined) throw new Error("pgbouncer needs an account postgres or nobody");
-  return { uid: Number(fields[2]), gid: Number(fields[3]) };
+async function untilItAnswers(url: string, said: () => string): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const client = new pg.Client(url);
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      await client.query("select 1");
+      await client.end();
+      return;
+    } catch (error) {
+      if (tries > 100) throw new Error(`pgbouncer does not answer: ${said()}`, { cause: error });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
-    socket.once("error", () => resolve(false));
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(true);
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
     });
   });
 }

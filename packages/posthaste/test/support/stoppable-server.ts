@@ -9,12 +9,14 @@ import {
   type EmbeddedPostgres,
 } from "../../src/embedded/embedded-postgres.ts";
 import { chooseLaunch, launchProgram } from "../../src/embedded/launch.ts";
-import { layoutOf } from "../../src/embedded/layout.ts";
+import { layoutOf, type Layout } from "../../src/embedded/layout.ts";
 
 export interface StoppableServer {
   readonly url: string;
   /** As `pg_ctl stop -m immediate` does: no goodbye, no checkpoint; the next start recovers. */
   stopAtOnce(): Promise<void>;
+  /** Refuses whoever comes, and stops when the last session has ended. Resolves when it has been told. */
+  beginToStop(): Promise<void>;
   /** Resolves when it accepts connections. */
   startAgain(): Promise<void>;
   /** Stops it and removes its data. */
@@ -33,15 +35,8 @@ export async function startStoppableServer(): Promise<StoppableServer> {
   const layout = layoutOf(directory);
   return {
     url,
-    async stopAtOnce() {
-      const words = ["stop", "-w", "-m", "immediate", "-D", layout.data];
-      const child = launchProgram(chooseLaunch(layout, undefined), ["pg_ctl", ...words], {
-        stdio: ["ignore", "ignore", "pipe"],
-      });
-      if (child.stderr === null) throw new TypeError("pg_ctl was started without a pipe");
-      const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
-      if (code !== 0) throw new Error(`pg_ctl stop exited with ${String(code)}: ${said}`);
-    },
+    stopAtOnce: () => pgCtl(layout, "stop", "-w", "-m", "immediate"),
+    beginToStop: () => pgCtl(layout, "stop", "-W", "-m", "smart"),
     async startAgain() {
       const again = await start();
       if (again.url !== url) throw new Error("the server came back at another address");
@@ -51,4 +46,16 @@ export async function startStoppableServer(): Promise<StoppableServer> {
       rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+async function pgCtl(layout: Layout, ...words: readonly string[]): Promise<void> {
+  const launch = chooseLaunch(layout, undefined);
+  const child = launchProgram(launch, ["pg_ctl", ...words, "-D", layout.data], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  if (child.stderr === null) throw new TypeError("pg_ctl was started without a pipe");
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+  if (code !== 0) {
+    throw new Error(`pg_ctl ${words.join(" ")} exited with ${String(code)}: ${said}`);
+  }
 }
