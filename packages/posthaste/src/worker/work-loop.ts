@@ -210,6 +210,8 @@ export class WorkLoop {
     for (const task of asked) {
       const runNo = started.get(task.id);
       if (runNo !== undefined) this.#run({ ...task, runNo });
+      // Perhaps started by an earlier try whose acknowledgement was lost: then the comparison finds it.
+      else if (!kept.has(task.id) && !paused.has(task.id)) this.#isCheckDue = true;
     }
   }
 

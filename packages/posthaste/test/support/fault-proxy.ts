@@ -44,6 +44,8 @@ export interface FaultProxy {
 interface Link {
   readonly client: Socket;
   readonly upstream: Socket;
+  /** The client has been reset; the server reads what it was sent, and what it answers is lost. */
+  isCut: boolean;
 }
 
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
@@ -56,30 +58,32 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   const count = (kind: string): void => {
     cuts[kind] = (cuts[kind] ?? 0) + 1;
   };
-  const reset = ({ client, upstream }: Link): void => {
-    client.resetAndDestroy();
-    upstream.end(); // a FIN behind the bytes that were sent, so that they are read first
+  const reset = (link: Link): void => {
+    link.isCut = true;
+    link.client.resetAndDestroy();
+    link.upstream.end(); // a FIN behind the bytes that were sent: the server executes what it got
   };
 
   const server = createServer((client) => {
     const number = opened++;
-    const link = { client, upstream: connect(options.target) };
+    const link = { client, upstream: connect(options.target), isCut: false };
     links.add(link);
+    client.on("close", () => (link.isCut ? undefined : link.upstream.destroy()));
+    link.upstream.on("close", () => {
+      links.delete(link);
+      client.destroy();
+    });
     const pump = (from: Socket, to: Socket, direction: string, decide: Decide): void => {
       from.setNoDelay();
       from.on("error", () => from.destroy());
-      from.on("close", () => {
-        links.delete(link);
-        to.destroy();
-      });
       from.on("data", (bytes) => {
+        if (link.isCut) return undefined;
         const fault = isHealed ? "none" : decide(bytes, number);
         if (fault !== "none") count(`${direction}, ${nameOf(fault)}`);
         if (fault === "none") return to.write(bytes);
         if (fault === "cut before") return reset(link);
         if (typeof fault === "object" && !("cutAt" in fault)) return answer(client, bytes, fault);
         const arriving = fault === "cut after" ? bytes : bytes.subarray(0, fault.cutAt);
-        // Half-written bytes reach the server before the reset does: it executes what it got.
         return to.write(arriving, () => reset(link));
       });
     };
