@@ -83,6 +83,11 @@ export class Database {
     });
   }
 
+  /** Rejects if the database does not answer. */
+  async ping(): Promise<void> {
+    await this.store.ping(this.reads);
+  }
+
   /** An empty notification, through the session for reads. */
   async notify(channel: string): Promise<void> {
     await this.store.notifyQueues(this.reads, new Map([[channel, ""]]));

@@ -6,6 +6,7 @@ import type { RecoveryConfig } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
 import { recoverStaleRunning } from "../engine/recover-stale.ts";
+import { isRepeatable } from "../engine/repeat-safely.ts";
 import { wakeQueues } from "../engine/wake-workers.ts";
 import { Periodic } from "../runtime/periodic.ts";
 
@@ -30,7 +31,8 @@ export function startReaper(options: ReaperOptions): Periodic {
       await reap(options);
     },
     onError: (error) =>
-      options.log.warn(
+      // The worker beside it says that the database is away.
+      options.log[isRepeatable(error) ? "debug" : "warn"](
         { error: String(error) },
         "a maintenance pass failed; the next one tries again",
       ),

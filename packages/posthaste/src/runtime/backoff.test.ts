@@ -31,3 +31,23 @@ test("after a success it begins again", () => {
 test("a thousand failures in a row do not overflow it", () => {
   expect(pauses(1_100, 0.5).at(-1)).toBe(2_000);
 });
+
+test("whatever chance says, a pause lies within a quarter of its plain length and below the cap", () => {
+  const options = { initialMs: 500, maxMs: 30_000 };
+  const seen = new Set<number>();
+  for (let n = 0; n < 500; n++) {
+    const backoff = new Backoff(options);
+    for (let attempt = 0; attempt < 9; attempt++) {
+      const plain = Math.min(30_000, 500 * 2 ** attempt);
+      const pause = backoff.next();
+      seen.add(pause);
+      expect(pause).toBeGreaterThanOrEqual(plain * 0.75);
+      expect(pause).toBeLessThanOrEqual(Math.min(30_000, plain * 1.25));
+    }
+  }
+  expect(seen.size).toBeGreaterThan(3_000); // no two workers wait for the same time
+});
+
+test("a cap below the first pause holds from the first one on", () => {
+  expect(pauses(3, 0.5, { initialMs: 60_000, maxMs: 500 })).toEqual([500, 500, 500]);
+});

@@ -61,6 +61,7 @@ export class Listener {
   #loop: Promise<void> | undefined;
   #onEcho: () => void = () => undefined;
   #isSilenceKnown = false;
+  #isDown = false;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -88,7 +89,8 @@ export class Listener {
   }
 
   async #run(): Promise<void> {
-    const backoff = new Backoff({ initialMs: 100, maxMs: 5_000 });
+    // Short pauses: its return is what ends the longer ones of the workers.
+    const backoff = new Backoff({ initialMs: 100, maxMs: 3_000 });
     while (!this.#stop.signal.aborted) {
       let rest: number | undefined;
       try {
@@ -106,7 +108,7 @@ export class Listener {
           rest = SILENT_RETRY_MS;
         }
       } catch (error) {
-        if (!this.#stop.signal.aborted) this.#options.onDown(error);
+        this.#report(error);
       }
       this.#session = undefined;
       await pause(rest ?? backoff.next(), this.#stop.signal);
@@ -131,9 +133,9 @@ export class Listener {
       await Promise.all(subscribers.map(({ channel }) => session.listen(channel)));
     } catch (error) {
       session.destroy(); // #watch or the opening loop reports it and opens another
-      if (!this.#stop.signal.aborted) this.#options.onDown(error);
-      return;
+      return this.#report(error);
     }
+    this.#isDown = false;
     for (const { markReady, onUp } of subscribers) {
       markReady();
       onUp();
@@ -175,6 +177,13 @@ export class Listener {
     await pause(timeoutMs, over);
     if (!isHeard && heard.signal.aborted) await asked; // rejects
     return isHeard;
+  }
+
+  /** Once for each time that it is down, however often it is tried. */
+  #report(error: unknown): void {
+    if (this.#isDown || this.#stop.signal.aborted) return;
+    this.#isDown = true;
+    this.#options.onDown(error);
   }
 
   #deliver(channel: string, payload: string): void {

@@ -5,7 +5,7 @@
 import type { Duplex } from "node:stream";
 import pg from "pg";
 import { maskSecrets } from "../domain/connection-url.ts";
-import { explainConnectError } from "./pg-errors.ts";
+import { explainConnectError, isConnectionError } from "./pg-errors.ts";
 import { applySettings, type Profile } from "./session-settings.ts";
 import type { Db, SqlText, Statement } from "./sql.ts";
 
@@ -67,9 +67,15 @@ export class Connection implements Db {
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
     const config = { text, values: [...values], types, ...(this.#prepares && { name }) };
-    if (!isBare) return (await this.#client.query<Row>(config)).rows;
-    const { rows } = await this.#client.query<unknown[]>({ ...config, rowMode: "array" });
-    return rows as Row[];
+    try {
+      if (!isBare) return (await this.#client.query<Row>(config)).rows;
+      const { rows } = await this.#client.query<unknown[]>({ ...config, rowMode: "array" });
+      return rows as Row[];
+    } catch (error) {
+      // A link that stays but leads to a server that takes no writes any more would be asked for ever.
+      if (isConnectionError(error)) this.destroy();
+      throw error;
+    }
   }
 
   /** Several statements at once, without values or rows. */

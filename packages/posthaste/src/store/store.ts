@@ -12,6 +12,7 @@ import { insertTasks } from "./queries/insert-tasks.ts";
 import { lockCaps } from "./queries/lock-caps.ts";
 import { matchSubmissions } from "./queries/match-submissions.ts";
 import { notifyQueues } from "./queries/notify-queues.ts";
+import { ping } from "./queries/ping.ts";
 import { pauseQueues } from "./queries/pause-queues.ts";
 import { readTask } from "./queries/read-task.ts";
 import { registerWorker } from "./queries/register-worker.ts";
@@ -55,5 +56,6 @@ export function createStore(schema: string) {
     advanceTasks: advanceTasks(text),
     watchTasks: watchTasks(text),
     notifyQueues,
+    ping,
   };
 }

@@ -72,3 +72,68 @@ test("a worker that must stop does not wait for the pause to end", async () => {
   await waiting;
   expect(vi.getTimerCount()).toBe(0);
 });
+
+test("whoever hears that the database is back ends the pause; if it is not, the next one is longer", async () => {
+  const { outage } = setUp();
+  const waiting = outage.wait(away);
+  outage.hearOfReturn();
+  await waiting;
+  expect(vi.getTimerCount()).toBe(0);
+  expect(await pausesOf(outage, 1)).toEqual([1_000]);
+});
+
+test("word of a return that comes before the pause does not end it", async () => {
+  const { outage } = setUp();
+  outage.hearOfReturn();
+  expect(await pausesOf(outage, 1)).toEqual([500]);
+});
+
+test("pauses of many workers are spread by a quarter to both sides, and none is longer than the cap", async () => {
+  vi.mocked(Math.random).mockRestore();
+  const first: number[] = [];
+  const capped: number[] = [];
+  for (let n = 0; n < 200; n++) {
+    const [one = 0, , , fourth = 0] = await pausesOf(setUp().outage, 4);
+    first.push(one);
+    capped.push(fourth);
+  }
+  expect(Math.min(...first)).toBeGreaterThanOrEqual(375);
+  expect(Math.max(...first)).toBeLessThanOrEqual(626); // timers count whole milliseconds
+  expect(Math.max(...first) - Math.min(...first)).toBeGreaterThan(150);
+  expect(Math.min(...capped)).toBeGreaterThanOrEqual(1_500);
+  expect(Math.max(...capped)).toBe(2_000);
+});
+
+test("0 attempts means for ever", async () => {
+  const { outage } = setUp({ dbRetryMaxAttempts: 0 });
+  expect((await pausesOf(outage, 200)).at(-1)).toBe(2_000);
+});
+
+test("a success between two failures begins the count of attempts again", async () => {
+  const { outage } = setUp({ dbRetryMaxAttempts: 2 });
+  await pausesOf(outage, 2);
+  outage.over();
+  await pausesOf(outage, 2);
+  await expect(outage.wait(away)).rejects.toBe(away);
+});
+
+test("during a long pause it looks out for the database, and tries again as soon as it answers", async () => {
+  const line: LogLine = () => undefined;
+  const log = { debug: line, info: line, warn: line, error: line };
+  let asked = 0;
+  const probe = async (): Promise<void> => {
+    if (++asked < 3) throw away;
+  };
+  const slow = { ...resilience, dbRetryInitialMs: 30_000, dbRetryMaxMs: 30_000 };
+  const outage = new Outage(slow, log, probe);
+  const begun = Date.now();
+  const waiting = outage.wait(away);
+  await vi.runAllTimersAsync();
+  await waiting;
+  expect({ asked, waited: Date.now() - begun }).toEqual({ asked: 3, waited: 6_000 });
+  expect(vi.getTimerCount()).toBe(0);
+  // A statement that was refused is no outage: whether the database answers says nothing.
+  void outage.wait(new Error("permission denied"));
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(asked).toBe(3);
+});

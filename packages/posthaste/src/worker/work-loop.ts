@@ -63,7 +63,9 @@ export class WorkLoop {
       workerId: services.workerId,
       taskNames: [...registry.keys()],
     });
-    this.#outage = new Outage(options.config.resilience, options.log);
+    this.#outage = new Outage(options.config.resilience, options.log, () =>
+      options.database.ping(),
+    );
   }
 
   /** Opens its session while the worker is still registering. */
@@ -79,6 +81,7 @@ export class WorkLoop {
 
   /** Something may have landed, nobody knows where. */
   look(): void {
+    this.#outage.hearOfReturn(); // who says so has heard from the database
     this.#desk.look();
     this.#bell.ring();
   }
@@ -121,6 +124,7 @@ export class WorkLoop {
       const plan = this.#isCheckDue ? undefined : this.#plan(now);
       const isSurveyDue = !this.#isDraining && this.#desk.isSurveyDue(now);
       if (plan === undefined && !isSurveyDue && !this.#isCheckDue) {
+        this.#outage.over(); // nothing is left of what failed
         await this.#bell.wait(this.#restMs(now));
         await nextTurn(); // bodies that end in the same turn are written together
         continue;
@@ -129,7 +133,8 @@ export class WorkLoop {
         const connection = await this.#link.connection();
         if (this.#isCheckDue) await this.#check(connection);
         if (isSurveyDue) await this.#desk.survey(connection);
-        if (plan !== undefined) await this.#cycle(connection, plan);
+        if (plan === undefined) continue; // a look that succeeds does not say that a write will
+        await this.#cycle(connection, plan);
         this.#outage.over();
       } catch (error) {
         await this.#recover(error, plan);
@@ -207,6 +212,8 @@ export class WorkLoop {
     for (const task of asked) {
       const runNo = started.get(task.id);
       if (runNo !== undefined) this.#run({ ...task, runNo });
+      // Perhaps started by an earlier try whose acknowledgement was lost: then the comparison finds it.
+      else if (!kept.has(task.id) && !paused.has(task.id)) this.#isCheckDue = true;
     }
   }
 

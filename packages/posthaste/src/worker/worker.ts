@@ -5,6 +5,7 @@ import { childLogger } from "../domain/child-logger.ts";
 import { concurrencyLine, effectiveConfig } from "../domain/config-settings.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
+import { isRepeatable } from "../engine/repeat-safely.ts";
 import type { Listener } from "../runtime/listener.ts";
 import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
@@ -138,7 +139,12 @@ export class Worker implements AsyncDisposable {
           loop.checkClaims();
           await store.registerWorker.beat(reads, this.id);
         },
-        onError: (error) => this.#log.warn({ error: String(error) }, "a heartbeat was not written"),
+        // The loop says that the database is away, once.
+        onError: (error) =>
+          this.#log[isRepeatable(error) ? "debug" : "warn"](
+            { error: String(error) },
+            "a heartbeat was not written",
+          ),
       }),
       poll: new Periodic({
         everyMs: config.resilience.notifyPollIntervalMs,

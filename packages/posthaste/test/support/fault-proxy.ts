@@ -1,5 +1,6 @@
-/** A TCP proxy that breaks links on purpose, in ways a network does. */
+/** A TCP proxy that breaks links on purpose, in ways a network, a server or a pooler does. */
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { errorResponse, fatalResponse } from "./wire-errors.ts";
 
 /** What happens to a chunk of bytes on its way; decided anew for each. */
 export type Fault =
@@ -7,68 +8,134 @@ export type Fault =
   /** The link is reset and the chunk never arrives: on its way back, that is an acknowledgement lost after COMMIT. */
   | "cut before"
   /** The chunk arrives, then the link is reset. */
-  | "cut after";
+  | "cut after"
+  /** So many bytes of the chunk arrive, then the link is reset. */
+  | { readonly cutAt: number }
+  /** Instead of the server, the proxy answers with this SQLSTATE; each statement of the chunk gets the error. */
+  | { readonly error: string }
+  /** The same, as the last word on this link: it is closed behind it. */
+  | { readonly fatal: string };
+
+type Refusal = Exclude<Fault, string | { readonly cutAt: number }>;
+
+/** `link` counts the links from 0; `bytes` is what the chunk holds, for a fault that waits for a certain statement. */
+export type Decide = (bytes: Buffer, link: number) => Fault;
 
 export interface FaultProxyOptions {
   readonly target: { readonly host: string; readonly port: number };
-  readonly toServer: () => Fault;
-  readonly toClient: () => Fault;
+  readonly toServer: Decide;
+  readonly toClient: Decide;
 }
 
 export interface FaultProxy {
   readonly port: number;
   /** Links that were broken so far, by direction and kind. */
   readonly cuts: Readonly<Record<string, number>>;
+  /** Resets every link there is. */
+  cutAll(): void;
+  /** A black hole: links stay, new ones are accepted, and not a byte passes until `speak`. */
+  fallSilent(): void;
+  speak(): void;
   /** No more faults. */
   heal(): void;
   close(): Promise<void>;
 }
 
+interface Link {
+  readonly client: Socket;
+  readonly upstream: Socket;
+  /** The client has been reset; the server reads what it was sent, and what it answers is lost. */
+  isCut: boolean;
+}
+
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
   const cuts: Record<string, number> = {};
-  const sockets = new Set<Socket>();
+  const links = new Set<Link>();
+  let opened = 0;
   let isHealed = false;
+  let isSilent = false;
+
+  const count = (kind: string): void => {
+    cuts[kind] = (cuts[kind] ?? 0) + 1;
+  };
+  const reset = (link: Link): void => {
+    link.isCut = true;
+    link.client.resetAndDestroy();
+    link.upstream.end(); // a FIN behind the bytes that were sent: the server executes what it got
+  };
 
   const server = createServer((client) => {
-    const upstream = connect(options.target);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.setNoDelay();
-      socket.on("error", () => socket.destroy());
-      socket.on("close", () => {
-        sockets.delete(socket);
-        (socket === client ? upstream : client).destroy();
-      });
-    }
-    const pump = (from: Socket, to: Socket, direction: string, decide: () => Fault): void => {
-      from.on("data", (chunk) => {
-        const fault = isHealed ? "none" : decide();
-        if (fault !== "none") {
-          const kind = `${direction}, ${fault}`;
-          cuts[kind] = (cuts[kind] ?? 0) + 1;
-        }
-        if (fault === "cut before") return reset();
-        // Half-written bytes reach the server before the reset does: it executes what it got.
-        return to.write(chunk, () => (fault === "cut after" ? reset() : undefined));
+    const number = opened++;
+    const link = { client, upstream: connect(options.target), isCut: false };
+    links.add(link);
+    client.on("close", () => (link.isCut ? undefined : link.upstream.destroy()));
+    link.upstream.on("close", () => {
+      links.delete(link);
+      client.destroy();
+    });
+    const pump = (from: Socket, to: Socket, direction: string, decide: Decide): void => {
+      from.setNoDelay();
+      from.on("error", () => from.destroy());
+      from.on("data", (bytes) => {
+        if (link.isCut) return undefined;
+        const fault = isHealed ? "none" : decide(bytes, number);
+        if (fault !== "none") count(`${direction}, ${nameOf(fault)}`);
+        if (fault === "none") return to.write(bytes);
+        if (fault === "cut before") return reset(link);
+        if (typeof fault === "object" && !("cutAt" in fault)) return answer(client, bytes, fault);
+        const arriving = fault === "cut after" ? bytes : bytes.subarray(0, fault.cutAt);
+        return to.write(arriving, () => reset(link));
       });
     };
-    const reset = (): void => {
-      client.resetAndDestroy();
-      upstream.end(); // a FIN behind the bytes that were sent, so that they are read first
-    };
-    pump(client, upstream, "to server", options.toServer);
-    pump(upstream, client, "to client", options.toClient);
+    pump(client, link.upstream, "to server", options.toServer);
+    pump(link.upstream, client, "to client", options.toClient);
+    if (isSilent) pauseLink(link);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     port: (server.address() as AddressInfo).port,
     cuts,
+    cutAll() {
+      count("all at once");
+      for (const link of links) reset(link);
+    },
+    fallSilent() {
+      count("silent for a while");
+      isSilent = true;
+      for (const link of links) pauseLink(link);
+    },
+    speak() {
+      isSilent = false;
+      for (const { client, upstream } of links) {
+        client.resume();
+        upstream.resume();
+      }
+    },
     heal: () => {
       isHealed = true;
     },
     async close() {
-      for (const socket of sockets) socket.destroy();
+      for (const { client, upstream } of links) {
+        client.destroy();
+        upstream.destroy();
+      }
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+function pauseLink({ client, upstream }: Link): void {
+  client.pause();
+  upstream.pause();
+}
+
+function nameOf(fault: Exclude<Fault, "none">): string {
+  if (typeof fault === "string") return fault;
+  if ("cutAt" in fault) return "cut inside";
+  return "error" in fault ? `answered ${fault.error}` : `answered ${fault.fatal} and closed`;
+}
+
+function answer(client: Socket, asked: Buffer, fault: Refusal): void {
+  if ("error" in fault) client.write(errorResponse(fault.error, asked));
+  else client.end(fatalResponse(fault.fatal));
 }

@@ -1,0 +1,86 @@
+/** The socket drops in the middle of a COMMIT: nobody knows whether it went through, and nothing is done twice. */
+import { describe, expect, test } from "vitest";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import type { Decide } from "../support/fault-proxy.ts";
+import { useHeldTasks } from "../worker/held-task.ts";
+import { saidOfDatabase, stages, useFaultyWires, type Stage } from "./faulty-wire.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const openWire = useFaultyWires(db);
+const heldTask = useHeldTasks();
+
+interface Cut {
+  times: number;
+  readonly toServer: Decide;
+  readonly toClient: Decide;
+}
+
+/** The link breaks once, at the first transaction that carries the stage's statement and a COMMIT: where, says `place`. */
+function cutAtCommit(stage: Stage, place: Place): Cut {
+  let watched = -1;
+  const cut: Cut = {
+    times: 0,
+    toServer(bytes, link) {
+      const at = bytes.indexOf("commit\0", "latin1");
+      if (cut.times > 0 || at < 0 || !stages[stage].test(bytes.toString("latin1"))) return "none";
+      if (place === "answer") {
+        watched = link;
+        return "none";
+      }
+      cut.times++;
+      if (place === "behind") return "cut after";
+      return { cutAt: place === "before" ? at - QUERY_HEAD : at + 3 };
+    },
+    toClient(bytes, link) {
+      if (cut.times > 0 || link !== watched || !bytes.includes("COMMIT\0", 0, "latin1"))
+        return "none";
+      cut.times++;
+      return "cut before";
+    },
+  };
+  return cut;
+}
+
+/** A letter and four bytes of length. */
+const QUERY_HEAD = 5;
+
+type Place = "before" | "inside" | "behind" | "answer";
+
+const places: readonly (readonly [string, Place, { readonly commits: boolean }])[] = [
+  ["everything but the COMMIT reaches the server", "before", { commits: false }],
+  ["half of the COMMIT reaches the server", "inside", { commits: false }],
+  ["the COMMIT is the last that reaches the server", "behind", { commits: true }],
+  ["the server's answer to the COMMIT is lost", "answer", { commits: true }],
+];
+
+describe.each(places)("%s", (_, place, { commits }) => {
+  test.each(["claim", "start of a task fetched ahead", "finish"] as const)(
+    "at %s: each body runs once and its result is stored once",
+    async (stage) => {
+      const held = heldTask();
+      const cut = cutAtCommit(stage, place);
+      // Fetching ahead makes a round trip of several statements, so that there is a COMMIT.
+      const { app, logger } = await openWire(cut, { tasks: [held.task], prefetchBuffer: 2 });
+      const handles = await db.app().sendMany(held.task, ["a", "b", "c", "d", "e", "f"]);
+      await app.worker({ concurrency: 2 }).start();
+      for (const count of [2, 4, 6]) {
+        await held.begun(count);
+        held.finishAll();
+      }
+
+      const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 15_000 })));
+      expect(values).toEqual(["a", "b", "c", "d", "e", "f"].map((input) => `${input} done`));
+      expect(cut.times).toBe(1);
+      expect(held.inputs().sort()).toEqual(["a", "b", "c", "d", "e", "f"]);
+      expect(held.bodies.map(({ ctx }) => ctx.signal.aborted)).toEqual(Array(6).fill(false));
+      await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
+      const said = logger.lines.map(({ message }) => message);
+      expect(said.filter((message) => message.startsWith("claim lost"))).toEqual([]);
+      // In each of these round trips something is claimed as well: whether it went through shows in what was adopted.
+      const adopted = said.some((message) => message.startsWith("claims whose acknowledgement"));
+      expect(adopted).toBe(commits);
+    },
+  );
+});

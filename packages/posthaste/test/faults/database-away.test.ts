@@ -1,0 +1,159 @@
+/** What a worker does while its database is away, what it does when it is back, and when it gives up. */
+import { expect, test } from "vitest";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import type { Fault } from "../support/fault-proxy.ts";
+import { useHeldTasks } from "../worker/held-task.ts";
+import { isGreeting, saidOfDatabase, stages, useFaultyWires } from "./faulty-wire.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const openWire = useFaultyWires(db);
+const heldTask = useHeldTasks();
+
+/** A server that starts up for as long as the test says. */
+function switchable() {
+  const server = {
+    isAway: false,
+    refusals: 0,
+    written: [] as string[],
+    toServer(bytes: Buffer): Fault {
+      const text = bytes.toString("latin1");
+      if (!server.isAway) {
+        if (stages.finish.test(text)) server.written.push(text);
+        return "none";
+      }
+      server.refusals++;
+      return { fatal: "57P03" };
+    },
+  };
+  return server;
+}
+
+test("what ends meanwhile waits, and is written in the order in which it ended", async () => {
+  const held = heldTask();
+  const server = switchable();
+  const { app, logger } = await openWire(server, { tasks: [held.task] });
+  await app.worker({ concurrency: 4 }).start();
+  const handles = await db.app().sendMany(held.task, ["a", "b", "c", "d"]);
+  await held.begun(4);
+  server.isAway = true;
+  for (const input of ["c", "a", "d", "b"]) {
+    held.bodies.find((body) => body.input === input)?.finish.open();
+    const before = server.refusals;
+    await expect.poll(() => server.refusals).toBeGreaterThan(before); // one more round that failed
+  }
+  expect(await db.sql("select from posthaste.active_tasks")).toHaveLength(4);
+  server.isAway = false;
+  const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 10_000 })));
+
+  expect(values).toEqual(["a done", "b done", "c done", "d done"]);
+  const order = server.written.flatMap((text) => text.match(/[a-d](?= done)/g) ?? []);
+  expect(order).toEqual(["c", "a", "d", "b"]);
+  expect(held.bodies.map(({ ctx }) => ctx.signal.aborted)).toEqual(Array(4).fill(false));
+  await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
+});
+
+test("a result that waited is dropped if its task was given to somebody else meanwhile", async () => {
+  const held = heldTask();
+  const server = switchable();
+  const { app, logger } = await openWire(server, { tasks: [held.task] });
+  await app.worker({ concurrency: 2 }).start();
+  const handles = await db.app().sendMany(held.task, ["mine", "lost"]);
+  await held.begun(2);
+  server.isAway = true;
+  held.finishAll();
+  await expect.poll(() => server.refusals).toBeGreaterThan(0);
+  const lost = handles[1]?.id;
+  await db.sql("select posthaste.fail($1, 'TAKEN_AWAY')", [lost]);
+  server.isAway = false;
+  expect(await handles[0]?.value({ timeoutMs: 10_000 })).toBe("mine done");
+  expect(await handles[1]?.result({ timeoutMs: 10_000 })).toMatchObject({
+    error: { code: "TAKEN_AWAY" },
+  });
+  await expect
+    .poll(() => logger.lines.filter(({ message }) => message.includes("late result was dropped")))
+    .toMatchObject([{ fields: { taskId: lost } }]);
+});
+
+test("a server that has become read-only is left for the one that new connections lead to", async () => {
+  const held = heldTask();
+  let readOnlyUpTo = -1;
+  let links = 0;
+  const { app, logger } = await openWire(
+    {
+      toServer(bytes, link) {
+        links = Math.max(links, link);
+        return link <= readOnlyUpTo && !isGreeting(bytes) ? { error: "25006" } : "none";
+      },
+    },
+    { tasks: [held.task] },
+  );
+  await app.worker({ concurrency: 1 }).start();
+  const handle = await app.send(held.task, "x");
+  await held.begun(1);
+  readOnlyUpTo = links; // every link there is; what is opened from now on leads to the new primary
+  held.finishAll();
+  expect(await handle.value({ timeoutMs: 10_000 })).toBe("x done");
+  const next = await app.send(held.task, "y");
+  await held.begun(2);
+  held.finishAll();
+  expect(await next.value({ timeoutMs: 10_000 })).toBe("y done");
+  await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
+});
+
+test("after dbRetryMaxAttempts failures in a row the worker stops, and stopped() says why", async () => {
+  const held = heldTask();
+  const server = switchable();
+  const { app, logger } = await openWire(server, {
+    tasks: [held.task],
+    resilience: { dbRetryInitialMs: 100, dbRetryMaxMs: 500, dbRetryMaxAttempts: 3 },
+  });
+  const worker = await app.worker({ concurrency: 1 }).start();
+  const handle = await db.app().send(held.task, "x");
+  await held.begun(1);
+  server.isAway = true;
+  held.finishAll();
+  await expect(worker.stopped()).rejects.toThrow(/starting up or shutting down/);
+  expect(logger.lines.map(({ message }) => message)).toContain("the worker cannot go on and stops");
+  await worker.stop();
+  expect(saidOfDatabase(logger)).toEqual(["gone"]);
+  expect(await handle.info()).toMatchObject({ status: "RUNNING" }); // for recovery: nobody knows that it ended
+});
+
+test("a worker that cannot start gives up after dbRetryMaxAttempts failures as well, and start() says why", async () => {
+  const server = switchable();
+  server.isAway = true;
+  const { app, logger } = await openWire(server, {
+    tasks: [heldTask().task],
+    resilience: { dbRetryInitialMs: 100, dbRetryMaxMs: 500, dbRetryMaxAttempts: 3 },
+  });
+  const worker = app.worker();
+  await expect(worker.start()).rejects.toThrow(/starting up or shutting down/);
+  expect(saidOfDatabase(logger)).toEqual(["gone"]);
+  server.isAway = false;
+  await worker.start(); // it may be tried again
+  await expect.poll(() => db.sql("select from posthaste.workers")).toHaveLength(1);
+});
+
+test("a long outage is said once by each who noticed it, not once for every attempt", async () => {
+  const held = heldTask();
+  const server = switchable();
+  const { app, logger, proxy } = await openWire(server, {
+    tasks: [held.task],
+    recovery: { runnerHeartbeatIntervalMs: 1_000, claimerHeartbeatIntervalMs: 1_000 },
+  });
+  await app.worker({ concurrency: 1 }).start();
+  await db.app().send(held.task, "x");
+  await held.begun(1);
+  server.isAway = true;
+  proxy.cutAll();
+  const from = logger.lines.length;
+  await expect.poll(() => server.refusals, { timeout: 15_000 }).toBeGreaterThan(15);
+  const said = logger.lines.slice(from).filter(({ level }) => level !== "debug");
+  expect(said.map(({ message }) => message).sort()).toEqual([
+    "the database does not answer; running tasks go on, and the worker tries again",
+    "the listener lost its connection; polling until it is back",
+  ]);
+  server.isAway = false;
+});

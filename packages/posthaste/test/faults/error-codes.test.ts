@@ -1,0 +1,113 @@
+/** Every error by which a database says that it is away or that a statement was undone, at every stage that can meet it. */
+import { describe, expect, test } from "vitest";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import type { Decide, Fault } from "../support/fault-proxy.ts";
+import { useHeldTasks } from "../worker/held-task.ts";
+import { isGreeting, saidOfDatabase, stages, useFaultyWires, type Stage } from "./faulty-wire.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const openWire = useFaultyWires(db);
+const heldTask = useHeldTasks();
+
+const TIMES = 2;
+
+/** Said instead of an answer to the statement, so many times. */
+function insteadOfAnswer(stage: Stage, fault: Fault): Faults {
+  const faults = { met: 0, toServer: (): Fault => "none" } as Faults;
+  faults.toServer = (bytes) =>
+    stages[stage].test(bytes.toString("latin1")) && faults.met < TIMES
+      ? (faults.met++, fault)
+      : "none";
+  return faults;
+}
+
+/** The link breaks at the statement, and so many attempts to open another are refused. */
+function refusedGreeting(stage: Stage, code: string): Faults {
+  let isCut = false;
+  const faults = { met: 0, toServer: (): Fault => "none" } as Faults;
+  faults.toServer = (bytes) => {
+    if (!isCut && stages[stage].test(bytes.toString("latin1"))) {
+      isCut = true;
+      return "cut before";
+    }
+    if (!isCut || !isGreeting(bytes) || faults.met >= TIMES) return "none";
+    faults.met++;
+    return { fatal: code };
+  };
+  return faults;
+}
+
+interface Faults {
+  met: number;
+  toServer: Decide;
+}
+
+const kinds: Readonly<Record<string, (stage: Stage) => Faults>> = {
+  "57P01 (terminated)": (stage) => insteadOfAnswer(stage, { fatal: "57P01" }),
+  "57P03 (starting up)": (stage) => refusedGreeting(stage, "57P03"),
+  "53300 (too many connections)": (stage) => refusedGreeting(stage, "53300"),
+  "25006 (read-only)": (stage) => insteadOfAnswer(stage, { error: "25006" }),
+  "40001 (serialization failure)": (stage) => insteadOfAnswer(stage, { error: "40001" }),
+  "40P01 (deadlock)": (stage) => insteadOfAnswer(stage, { error: "40P01" }),
+  "08006 (connection failure)": (stage) => insteadOfAnswer(stage, { fatal: "08006" }),
+  "08P01 (as a pooler says it)": (stage) => insteadOfAnswer(stage, { fatal: "08P01" }),
+  "08003 (and the link stays)": (stage) => insteadOfAnswer(stage, { error: "08003" }),
+};
+
+const ofTheLoop = [
+  "start of a worker",
+  "claim",
+  "start of a task fetched ahead",
+  "finish",
+] as const;
+
+describe.each(Object.entries(kinds))("%s", (_, make) => {
+  test.each(ofTheLoop)(
+    "at %s: each body runs once, undisturbed, and is stored once",
+    async (stage) => {
+      const held = heldTask();
+      const faults = make(stage);
+      const { app, logger } = await openWire(faults, { tasks: [held.task], prefetchBuffer: 2 });
+      const handles = await db.app().sendMany(held.task, ["a", "b", "c", "d"]);
+
+      await app.worker({ concurrency: 2 }).start();
+      await held.begun(2);
+      held.finishAll();
+      await held.begun(4);
+      held.finishAll();
+      const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 15_000 })));
+
+      expect(values).toEqual(["a done", "b done", "c done", "d done"]);
+      expect(faults.met).toBe(TIMES);
+      expect(held.inputs().sort()).toEqual(["a", "b", "c", "d"]);
+      expect(held.bodies.map(({ ctx }) => [ctx.attempt, ctx.signal.aborted])).toEqual(
+        Array.from({ length: 4 }, () => [1, false]),
+      );
+      await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
+    },
+  );
+
+  test("at listen: the listener comes back and wakes the worker; the worker never stopped", async () => {
+    const held = heldTask();
+    const faults = make("listen");
+    const { app, logger } = await openWire(faults, {
+      tasks: [held.task],
+      // Only a notification can wake it in time.
+      resilience: { notifyPollIntervalMs: 300_000 },
+    });
+    await app.worker().start();
+    const listens = () => logger.lines.filter(({ message }) => message.startsWith("the listener"));
+    await expect.poll(() => faults.met).toBe(TIMES);
+    expect(listens().length).toBeGreaterThan(0);
+    // The first may be found by the look after the return, the second is told by a notification.
+    for (const [n, text] of ["x", "y"].entries()) {
+      const handle = await db.app().send(held.task, text);
+      await held.begun(n + 1);
+      held.finishAll();
+      expect(await handle.value({ timeoutMs: 5_000 })).toBe(`${text} done`);
+    }
+    expect(saidOfDatabase(logger)).toEqual([]);
+  });
+});

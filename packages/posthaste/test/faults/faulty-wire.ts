@@ -1,0 +1,72 @@
+/** A wire to the test's database on which a test says what goes wrong, and when. */
+import { afterEach } from "vitest";
+import type { AppConfig, Posthaste } from "../../src/index.ts";
+import { posthaste } from "../../src/index.ts";
+import type { CollectingLogger } from "../../src/testing/collecting-logger.ts";
+import type { TestDatabase } from "../support/database.ts";
+import { startFaultProxy, type Decide, type FaultProxy } from "../support/fault-proxy.ts";
+import { recordingLogger } from "../support/loggers.ts";
+
+/** The statements by which a worker's stages are known on the wire. */
+export const stages = {
+  "start of a worker": /insert into "posthaste"\.workers/,
+  claim: /delete from "posthaste"\.ready_tasks/,
+  "start of a task fetched ahead": /update "posthaste"\.active_tasks as active/,
+  finish: /delete from "posthaste"\.active_tasks\s+where task_id = any \(\$\d+::uuid/,
+  listen: /listen "ph_/,
+} as const;
+
+export type Stage = keyof typeof stages;
+
+export interface FaultyWire {
+  readonly proxy: FaultProxy;
+  readonly url: string;
+  readonly app: Posthaste;
+  readonly logger: CollectingLogger;
+}
+
+export type OpenWire = (
+  faults: { readonly toServer?: Decide; readonly toClient?: Decide },
+  config: Omit<AppConfig, "database" | "logger">,
+) => Promise<FaultyWire>;
+
+/** Pauses are the shortest there are, so that a test takes no longer than it must. To be called after useDatabase. */
+export function useFaultyWires(db: TestDatabase): OpenWire {
+  const opened: { close(): Promise<void> }[] = [];
+  afterEach(async () => {
+    for (const each of opened.splice(0)) await each.close();
+  });
+  return async ({ toServer = noFault, toClient = noFault }, config) => {
+    const { hostname, port } = new URL(db.url);
+    const target = { host: hostname, port: Number(port) };
+    const proxy = await startFaultProxy({ target, toServer, toClient });
+    const url = new URL(db.url);
+    url.port = String(proxy.port);
+    const logger = recordingLogger();
+    const app = posthaste({
+      logger,
+      resilience: { dbRetryInitialMs: 100, dbRetryMaxMs: 500 },
+      ...config,
+      // Not prepared: a prepared statement goes by its name, and a fault could not know it by its text.
+      database: { url: url.href, preparedStatements: false },
+    });
+    opened.push(app, proxy);
+    return { proxy, url: url.href, app, logger };
+  };
+}
+
+const noFault = (): "none" => "none";
+
+/** What a worker said of its database, in order: that it went, that it is back. */
+export function saidOfDatabase({ lines }: CollectingLogger): string[] {
+  return lines
+    .filter(({ message }) => /^the database (does not answer|refused|answers again)/.test(message))
+    .map(({ message }) =>
+      message.endsWith("again") && message.includes("answers") ? "back" : "gone",
+    );
+}
+
+/** The first bytes on a connection: their length, then protocol 3.0. */
+export function isGreeting(bytes: Buffer): boolean {
+  return bytes.length >= 8 && bytes.readInt32BE(4) === 196_608;
+}
