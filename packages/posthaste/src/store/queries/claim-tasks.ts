@@ -31,6 +31,8 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Undefined: whatever is first in line is taken, lane after lane. */
   readonly rules?: ClaimRules | undefined;
+  /** With rules: how many rows are read of each lane. Left out: as many as make sense. */
+  readonly most?: number[] | undefined;
 }
 
 export interface ClaimedTask {
@@ -130,8 +132,9 @@ function claimStatement(
 
   return bareStatement(sql`
     with ${completion} lane as materialized (
-      select lane.queue, lane.priority, to_timestamp(lane.mark / 1000) as mark, lane.place
-        from unnest($1::text[], $2::smallint[], $3::float8[], $7::int[]) as lane (queue, priority, mark, place)
+      select lane.queue, lane.priority, to_timestamp(lane.mark / 1000) as mark, lane.place, lane.n
+        from unnest($1::text[], $2::smallint[], $3::float8[], $7::int[])
+             with ordinality as lane (queue, priority, mark, place, n)
         ${afterCompletion}
        where ${isRunning(schema)}
     ), ${ranking} moved as (
@@ -189,8 +192,8 @@ export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
     const { rules, lanes, leaseMs } = request;
     const values = [...claimValues(request), ...(born === "RUNNING" ? [] : [leaseMs])];
     if (rules === undefined) return readRows(await db.query<Row>(PLAIN, values), request).claim;
-    const queues = lanes.map(({ queue }) => queue);
-    const rows = await db.query<Row>(RANKED, [...values, ...rankedValues(queues, rules)]);
+    const ranking = rankedValues(lanes, rules, request.limit, request.most);
+    const rows = await db.query<Row>(RANKED, [...values, ...ranking]);
     return readRows(rows, request).claim;
   };
 }

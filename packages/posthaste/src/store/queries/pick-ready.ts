@@ -51,19 +51,22 @@ export function pickPlain(schema: SqlText): SqlText {
 /**
  * Steps for a claim with rules, or over queues of the same rank, whose lines are merged by time. Candidates are read
  * without locks, ranked, and then locked one by one in that order until enough are had. Rows that somebody else has
- * locked are passed over, so more candidates are read than are needed: twice as many, or, in a capped queue, where nobody
- * else claims meanwhile, a few.
+ * locked are passed over, so a few more candidates are read than are needed.
+ *
+ * Of many lanes that are emptied together only a part is read of each (`most`). Where a lane has more than that, what comes
+ * behind its last row that was read is beyond the horizon: an older one might be in that lane. It is left for the next
+ * claim, which follows at once.
  *
  * `load` counts what is under way and reads all of active_tasks, which holds what runs at this moment and no more. For
  * its count to be exact the locks of lock-caps.ts come first, in a statement of their own: a snapshot that is older than
  * the wait for a lock let three run under a cap of one.
  *
- * @param first number of the first of seven parameters, see `rankedValues`
+ * @param first number of the first of eight parameters, see `rankedValues`
  */
 export function rankedSteps(schema: SqlText, first: number): SqlText {
-  const [queues, caps, batch, cluster, isCounted, isSoft, names] = [0, 1, 2, 3, 4, 5, 6].map((n) =>
-    parameter(first + n),
-  ) as [SqlText, SqlText, SqlText, SqlText, SqlText, SqlText, SqlText];
+  const at = (n: number): SqlText => parameter(first + n);
+  const [queues, caps, batch, cluster] = [at(0), at(1), at(2), at(3)];
+  const [isCounted, isSoft, names, most] = [at(4), at(5), at(6), at(7)];
   return sql`
     load as materialized (
       select queue, count(*)::int as held
@@ -78,7 +81,8 @@ export function rankedSteps(schema: SqlText, first: number): SqlText {
     ), total as materialized (
       select least($4::int, greatest(0, ${cluster}::int - (select coalesce(sum(held), 0) from load)::int)) as most
     ), candidate as materialized (
-      select lane.place, lane.queue, due.id, due.at, due.task_id, room.free
+      select lane.place, lane.queue, lane.n, due.id, due.at, due.task_id, room.free,
+             (${most}::int[])[lane.n] as most
         from lane
         join room on room.queue = lane.queue
        cross join lateral (
@@ -90,12 +94,25 @@ export function rankedSteps(schema: SqlText, first: number): SqlText {
               select sent.name from ${schema}.submissions as sent where sent.task_id = ready.task_id
             ) = any (${names}::text[]))
           order by ready.enqueued_at, ready.task_id
-          limit least(2 * $4::int, greatest(room.free, 0)) + 64
+          limit case when room.free <= 0 then 1 else least((${most}::int[])[lane.n], room.free + ${SPARE}) end
        ) as due
+    ), horizon as materialized (
+      select place, at, task_id
+        from (
+          select place, at, task_id, most, free, count(*) over lane_of as found,
+                 row_number() over (lane_of order by at desc, task_id desc) as from_last
+            from candidate
+          window lane_of as (partition by n)
+        ) as read
+       where from_last = 1 and found >= most and free > 0
+       order by place, at, task_id
+       limit 1
     ), ranked as materialized (
       select id, place, at, task_id, free,
              row_number() over (partition by queue order by place, at, task_id) as nth
         from candidate
+       where (place, at, task_id) <= (select place, at, task_id from horizon)
+          or not exists (select from horizon)
     )`;
 }
 
@@ -109,17 +126,31 @@ export function pickRanked(schema: SqlText): SqlText {
      limit (select most from total)`;
 }
 
-/** How much was due, among the rows that were looked at. */
-export const RANKED_DUE = sql`(select count(*)::int from candidate)`;
-/** How much of that the rules allow now. Fewer were taken: somebody else was looking at them. */
-export const RANKED_ALLOWED = sql`(select least((select most from total), count(*))::int from ranked where nth <= free)`;
+/** How much was due, among the rows that were looked at, and one more if there may be some behind the horizon. */
+export const RANKED_DUE = sql`((select count(*) from candidate) + (select count(*) from horizon))::int`;
+/** How much of that the rules allow now. Fewer were taken: somebody else was looking at them, or there is more behind the horizon. */
+export const RANKED_ALLOWED = sql`
+  (select least((select most from total), count(*) + (select count(*) from horizon))::int from ranked where nth <= free)`;
 
 /** More than any claim takes. */
 const UNLIMITED = 1_000_000_000;
+/** For rows that are passed over because somebody has locked them. */
+const SPARE = sql`16`;
+const LEAST_READ = 48;
 
-export function rankedValues(queues: readonly string[], rules: ClaimRules): unknown[] {
+export interface RankedLane {
+  readonly queue: string;
+  readonly place?: number;
+}
+
+export function rankedValues(
+  lanes: readonly RankedLane[],
+  rules: ClaimRules,
+  limit: number,
+  most = readOfEach(lanes, limit),
+): unknown[] {
   const { queueCaps, clusterWideCap, maxClaimBatch, isSoft, names } = rules;
-  const wanted = [...new Set(queues)];
+  const wanted = [...new Set(lanes.map(({ queue }) => queue))];
   return [
     wanted,
     wanted.map((queue) => queueCaps.get(queue) ?? UNLIMITED),
@@ -128,7 +159,18 @@ export function rankedValues(queues: readonly string[], rules: ClaimRules): unkn
     isCapped(rules, wanted),
     isSoft,
     names,
+    most,
   ];
+}
+
+/** How many rows are read of each lane: of one that is emptied alone enough for the claim, of many together a share. */
+function readOfEach(lanes: readonly RankedLane[], limit: number): number[] {
+  const together = new Map<number | undefined, number>();
+  for (const { place } of lanes) together.set(place, (together.get(place) ?? 0) + 1);
+  return lanes.map(({ place }) => {
+    const share = Math.ceil((4 * limit) / (together.get(place) ?? 1));
+    return Math.min(2 * limit + LEAST_READ, Math.max(LEAST_READ, share));
+  });
 }
 
 /** Whether a claim of these queues must count what is under way. */
