@@ -4,7 +4,7 @@ import type { WakeHint } from "../domain/wake-hint.ts";
 import type { WorkerPlan } from "../domain/worker-options.ts";
 import type { Connection } from "../store/connection.ts";
 import type { ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
-import { noRules, type ClaimRules } from "../store/queries/pick-ready.ts";
+import { noRules, readOfEach, type ClaimRules } from "../store/queries/pick-ready.ts";
 import type { Store } from "../store/store.ts";
 import { ClaimAppetite } from "./claim-appetite.ts";
 import { claimBudget, type Held } from "./claim-budget.ts";
@@ -26,12 +26,15 @@ export interface ClaimRequests {
   readonly ahead: ClaimRequest | undefined;
 }
 
+const MOST_BOOST = 64;
 const nothing: ClaimRequests = { claim: undefined, ahead: undefined };
 
 export class ClaimDesk {
   readonly #options: ClaimDeskOptions;
   readonly #lanes: ClaimLanes;
   readonly #appetite: ClaimAppetite;
+  /** Grows while claims over many queues come back short, because most of the work is in a few of them. */
+  #boost = 1;
   /** Undefined: there are none. */
   readonly rules: ClaimRules | undefined;
 
@@ -96,6 +99,8 @@ export class ClaimDesk {
     if (request === undefined || reply === undefined) return;
     const now = performance.now();
     this.#lanes.advance(reply.tasks, now);
+    const isShort = reply.isFull && reply.tasks.length + reply.expired.length < request.limit;
+    this.#boost = isShort ? Math.min(MOST_BOOST, this.#boost * 2) : Math.max(1, this.#boost / 2);
     const { isFull, isHeldBack, nextDueMs } = reply;
     this.#appetite.fed({ isFull, isHeldBack, nextDueMs, wakesBefore }, now);
   }
@@ -120,7 +125,8 @@ export class ClaimDesk {
     const { workerId, config } = this.#options;
     const lanes = this.#lanes.list(this.#appetite.isFeast, now);
     const rules = this.rules ?? (this.#lanes.hasTies ? noRules : undefined);
-    return { lanes, limit, workerId, leaseMs: config.claimLeaseMs, rules };
+    const most = rules === undefined ? undefined : readOfEach(lanes, limit, this.#boost);
+    return { lanes, limit, workerId, leaseMs: config.claimLeaseMs, rules, most };
   }
 }
 

@@ -9,6 +9,7 @@ import {
   RANKED_DUE,
   rankedSteps,
   rankedValues,
+  readOfEach,
   type ClaimRules,
 } from "./pick-ready.ts";
 import type { SettledTask, SettleReply } from "./settle-tasks.ts";
@@ -32,7 +33,7 @@ export interface ClaimRequest {
   /** Undefined: whatever is first in line is taken, lane after lane. */
   readonly rules?: ClaimRules | undefined;
   /** With rules: how many rows are read of each lane. Left out: as many as make sense. */
-  readonly most?: number[] | undefined;
+  readonly most?: readonly number[] | undefined;
 }
 
 export interface ClaimedTask {
@@ -192,7 +193,8 @@ export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
     const { rules, lanes, leaseMs } = request;
     const values = [...claimValues(request), ...(born === "RUNNING" ? [] : [leaseMs])];
     if (rules === undefined) return readRows(await db.query<Row>(PLAIN, values), request).claim;
-    const ranking = rankedValues(lanes, rules, request.limit, request.most);
+    const most = request.most ?? readOfEach(lanes, request.limit);
+    const ranking = rankedValues(lanes, rules, most);
     const rows = await db.query<Row>(RANKED, [...values, ...ranking]);
     return readRows(rows, request).claim;
   };

@@ -136,8 +136,6 @@ export const RANKED_ALLOWED = sql`
 const UNLIMITED = 1_000_000_000;
 /** For rows that are passed over because somebody has locked them. */
 const SPARE = sql`16`;
-const LEAST_READ = 48;
-
 export interface RankedLane {
   readonly queue: string;
   readonly place?: number;
@@ -146,8 +144,7 @@ export interface RankedLane {
 export function rankedValues(
   lanes: readonly RankedLane[],
   rules: ClaimRules,
-  limit: number,
-  most = readOfEach(lanes, limit),
+  most: readonly number[],
 ): unknown[] {
   const { queueCaps, clusterWideCap, maxClaimBatch, isSoft, names } = rules;
   const wanted = [...new Set(lanes.map(({ queue }) => queue))];
@@ -163,13 +160,17 @@ export function rankedValues(
   ];
 }
 
-/** How many rows are read of each lane: of one that is emptied alone enough for the claim, of many together a share. */
-function readOfEach(lanes: readonly RankedLane[], limit: number): number[] {
+/**
+ * How many rows are read of each lane: of one that is emptied alone enough for the claim, of many together a share. `boost`
+ * makes the shares larger: tasks may be anything but evenly spread.
+ */
+export function readOfEach(lanes: readonly RankedLane[], limit: number, boost = 1): number[] {
   const together = new Map<number | undefined, number>();
   for (const { place } of lanes) together.set(place, (together.get(place) ?? 0) + 1);
+  const enough = 2 * limit + 16;
   return lanes.map(({ place }) => {
-    const share = Math.ceil((4 * limit) / (together.get(place) ?? 1));
-    return Math.min(2 * limit + LEAST_READ, Math.max(LEAST_READ, share));
+    const share = Math.ceil(enough / (together.get(place) ?? 1));
+    return Math.min(enough, Math.max(8, share) * boost);
   });
 }
 
