@@ -52,7 +52,7 @@ export interface AppConfig {
   readonly payload?: {
     /** Inputs above this are logged once per task. Default 1 MiB; null: never. */
     readonly warnBytes?: number | null;
-    /** Inputs above this are refused. Default null: none. */
+    /** Inputs above this are refused, and results above it fail. Default null: none. */
     readonly rejectBytes?: number | null;
   };
   /** Makes, once for each worker, what handlers get as `ctx.context`. */

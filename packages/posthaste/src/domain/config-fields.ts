@@ -74,7 +74,8 @@ export const payloadFields = {
     min: 1,
     max: unbounded,
     orNull: true,
-    meaning: "Inputs above this are refused; null: none",
+    meaning:
+      "Inputs above this are refused, and results above it fail with WORKER_SERIALIZATION_ERROR; null: none",
   },
 } as const satisfies Fields;
 

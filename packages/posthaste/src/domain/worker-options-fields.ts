@@ -61,7 +61,7 @@ export const workerPlainFields = {
     min: 0,
     max: 110_000,
     meaning:
-      "How many tasks the worker holds claimed or running at most; 0: concurrency + prefetchBuffer",
+      "How many tasks the worker holds claimed and not yet started at most; 0: concurrency + prefetchBuffer",
     seedName: "max_claim_per_worker",
   },
   coalesceNotifies: {

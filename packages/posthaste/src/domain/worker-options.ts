@@ -13,7 +13,7 @@ export interface WorkerOptions {
   readonly concurrency?: number;
   /** How many tasks of one queue are claimed in one pass at most. Default 0: no limit. */
   readonly maxClaimBatch?: number;
-  /** How many tasks the worker holds, claimed or running, at most. Default 0: concurrency + `prefetchBuffer`. */
+  /** How many tasks the worker holds claimed and not yet started at most. Default 0: concurrency + `prefetchBuffer`. */
   readonly maxClaimPerWorker?: number;
   /** Which queue is emptied first, lower before higher; missing means 100. Default: the priorities of the config. */
   readonly queuePriorities?: Readonly<Record<string, number>>;
@@ -42,7 +42,7 @@ export interface WorkerPlan {
   readonly concurrency: number;
   /** Claims of one queue in one pass; 0: no limit. */
   readonly maxClaimBatch: number;
-  /** Tasks held at once, claimed or running. */
+  /** Tasks held at once that are claimed and not yet started. */
   readonly maxClaimPerWorker: number;
   readonly coalesceNotifies: number;
   /** Undefined: the logger's own. */
@@ -77,8 +77,7 @@ export function readWorkerOptions(
   return { plan, problems: options.problems };
 }
 
-/** It is shown to people, as the names of tasks are. */
-/** By the rule of task names. */
+/** It is shown to people, so it follows the rule of task names. */
 function checkName(options: OptionReader, name: string | undefined): void {
   const problem = name === undefined ? undefined : taskNameProblem(name);
   if (problem !== undefined) options.complain("name", problem);
