@@ -30,7 +30,9 @@ export async function outages(): Promise<void> {
   heading("PostgreSQL stopped behind pgbouncer in transaction mode, with sessionUrl");
   check(await behindPgbouncer({ sessionUrl: true }, storm));
 
-  heading("PostgreSQL stopped behind pgbouncer in transaction mode, without sessionUrl");
+  heading(
+    "PostgreSQL stopped behind pgbouncer in transaction mode, without sessionUrl; dbRetryMaxMs 2000",
+  );
   check(await behindPgbouncer({ sessionUrl: false }, storm));
 }
 

@@ -76,7 +76,8 @@ export async function behindPgbouncer<Answer>(
       return await use({
         ...direct,
         url: pooler.url(direct.url),
-        ...(has.sessionUrl && { sessionUrl: direct.url }),
+        // Without a session to listen on nothing ends a worker's pause, so the pause itself must be short.
+        ...(has.sessionUrl ? { sessionUrl: direct.url } : { dbRetryMaxMs: 2_000 }),
       });
     } finally {
       await pooler.stop();

@@ -21,6 +21,8 @@ export interface OutageStage {
   readonly auditUrl: string;
   readonly url: string;
   readonly sessionUrl?: string;
+  /** For the workers. Default: theirs. */
+  readonly dbRetryMaxMs?: number;
   goAway(): Promise<void>;
   /** Resolves when a new connection would be accepted. */
   comeBack(): Promise<void>;
@@ -65,8 +67,8 @@ const DUE_MEANWHILE = 40;
 export async function outageStorm(options: OutageStormOptions): Promise<OutageStormReport> {
   const { stage } = options;
   const folder = mkdtempSync(join(tmpdir(), "posthaste-storm-"));
+  await ensureSchema(stage.auditUrl);
   const app = posthaste({ database: databaseOf(stage), logger: silentLogger });
-  await app.ensureSchema();
   const workers = await Promise.all([startWorker(stage, folder), startWorker(stage, folder)]);
   const gone = new Set<WorkerProcess>();
   for (const worker of workers) void worker.exited.then(() => gone.add(worker));
@@ -91,6 +93,11 @@ export async function outageStorm(options: OutageStormOptions): Promise<OutageSt
     await app.close();
     rmSync(folder, { recursive: true });
   }
+}
+
+async function ensureSchema(url: string): Promise<void> {
+  await using app = posthaste({ database: url, logger: silentLogger });
+  await app.ensureSchema();
 }
 
 interface Outage {
@@ -144,6 +151,7 @@ class Load {
   constructor(app: Posthaste) {
     this.#app = app;
     this.#producers = Promise.all(Array.from({ length: PRODUCERS }, () => this.#produce()));
+    this.#producers.catch(() => undefined); // awaited by stop()
   }
 
   async stop(): Promise<void> {
@@ -187,7 +195,8 @@ function databaseOf({
   return sessionUrl === undefined ? url : { url, sessionUrl };
 }
 
-function startWorker({ url, sessionUrl }: OutageStage, folder: string): Promise<WorkerProcess> {
+function startWorker(stage: OutageStage, folder: string): Promise<WorkerProcess> {
+  const { url, sessionUrl, dbRetryMaxMs } = stage;
   return startWorkerProcess({
     app: fileURLToPath(new URL("outage-app.ts", import.meta.url)),
     args: ["--concurrency", "20"],
@@ -195,6 +204,7 @@ function startWorker({ url, sessionUrl }: OutageStage, folder: string): Promise<
       DATABASE_URL: url,
       SCENARIO_FOLDER: folder,
       ...(sessionUrl !== undefined && { SCENARIO_SESSION_URL: sessionUrl }),
+      ...(dbRetryMaxMs !== undefined && { SCENARIO_DB_RETRY_MAX_MS: String(dbRetryMaxMs) }),
     },
   });
 }
