@@ -84,6 +84,7 @@ begin
   grant select, insert, update, delete on @schema.ready_tasks, @schema.active_tasks to @worker;
   grant select, insert, update on @schema.workers, @schema.progress to @worker;
   grant select on @schema.queues to @worker;
+  grant execute on function @schema.queue_load(boolean) to @worker;
 end
 $grants$;
 

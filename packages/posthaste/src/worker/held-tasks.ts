@@ -1,6 +1,7 @@
 /** What a worker holds: bodies that run, tasks fetched ahead, and ends that are not written yet. */
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
+import { interruptedTask } from "./settled-task.ts";
 import type { TaskRun } from "./task-run.ts";
 
 /** Ends written in one statement at most: enough to be cheap, few enough to keep a statement short. */
@@ -107,10 +108,7 @@ export class HeldTasks {
   requeueRunning(): TaskRun[] {
     const abandoned = [...this.running];
     this.running.clear();
-    for (const { claimed } of abandoned) {
-      const { id, claimId, queue, priority } = claimed;
-      this.end({ id, claimId, queue, priority, edge: "requeue", ran: true });
-    }
+    for (const { claimed } of abandoned) this.end(interruptedTask(claimed));
     return abandoned;
   }
 }

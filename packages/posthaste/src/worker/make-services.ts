@@ -23,6 +23,7 @@ export async function makeServices(
   workerId: string,
   log: Logger,
 ): Promise<RunServices> {
+  await database.locate(); // a context may want to know where it is
   return {
     workerId,
     log,

@@ -32,6 +32,11 @@ export function settledTask(
   };
 }
 
+/** Given back although its body has run: the attempt is kept in the history and costs nothing. */
+export function interruptedTask({ id, claimId, queue, priority }: ClaimedTask): EndedTask {
+  return { id, claimId, queue, priority, edge: "requeue", ran: true };
+}
+
 /** How a task fails whose body was told to stop and did not. */
 export function failureOf(reason: AbortReason, { timeoutMs }: Decided): TaskFailure<ResultCode> {
   if (reason === "TIMEOUT") {

@@ -176,3 +176,28 @@ test("children of a lost claim are not created", async () => {
   const rows = await db.sql("select input from posthaste.submissions where name = 'child'");
   expect(rows).toHaveLength(3);
 });
+
+test("what is said just before a transaction completes the task is not lost", async () => {
+  const task = defineTask({
+    name: "reports",
+    run: async (_: null, ctx) => {
+      ctx.progress("first");
+      return ctx.transaction(async () => {
+        ctx.progress("last");
+        return null;
+      });
+    },
+  });
+  const app = db.app({ tasks: [task] });
+  await app.worker().start();
+  const handle = await app.send(task);
+  await handle.value({ timeoutMs: 5_000 });
+  await expect.poll(() => handle.progress()).toBe("last");
+});
+
+test("a context may be made with the app's own URL", async () => {
+  const urls: unknown[] = [];
+  const app = db.app({ tasks: [], context: () => urls.push(app.databaseUrl) });
+  await app.worker().start();
+  expect(urls).toEqual([db.url]);
+});

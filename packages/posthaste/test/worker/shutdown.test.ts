@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defineTask, TaskAborted } from "../../src/index.ts";
+import { defineTask, fail, TaskAborted } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { gate } from "../support/gate.ts";
@@ -210,4 +210,57 @@ test("a task whose cancellation was requested and that does not stop ends CANCEL
   await worker.stop();
   expect((await handle.info()).status).toBe("CANCELLED");
   held.finishAll();
+});
+
+test.each([
+  ["the signal's reason", (signal: AbortSignal) => signal.throwIfAborted()],
+  [
+    "an error of its own",
+    () => {
+      throw new Error("the connection was closed");
+    },
+  ],
+])("a body that stops by throwing %s is given back, not failed", async (_, getOut) => {
+  const began = gate();
+  const task = defineTask({
+    name: "heeds",
+    run: async (_input: null, { signal, attempt }) => {
+      if (attempt > 1) return "done";
+      began.open();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      getOut(signal);
+      return "never";
+    },
+  });
+  const app = db.app({ tasks: [task] });
+  const worker = await app.worker({ shutdownGraceMs: 0 }).start();
+  const handle = await app.send(task);
+  await began.opened;
+  await worker.stop();
+  expect(await handle.info()).toMatchObject({
+    status: "PENDING",
+    retryCount: 0,
+    attempts: [{ attempt: 1, outcome: "INTERRUPTED" }],
+  });
+  await app.worker().start();
+  expect(await handle.value({ timeoutMs: 5_000 })).toBe("done");
+});
+
+test("a body that ends with an error of its task's own while the worker stops has failed", async () => {
+  const began = gate();
+  const task = defineTask({
+    name: "fails",
+    errors: ["HALF_DONE"],
+    run: async (_: null, { signal }) => {
+      began.open();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return fail("HALF_DONE");
+    },
+  });
+  const app = db.app({ tasks: [task] });
+  const worker = await app.worker({ shutdownGraceMs: 0 }).start();
+  const handle = await app.send(task);
+  await began.opened;
+  await worker.stop();
+  expect(await handle.info()).toMatchObject({ status: "FAILED", errorCode: "HALF_DONE" });
 });

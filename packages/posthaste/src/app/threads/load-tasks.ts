@@ -15,7 +15,7 @@ export function taskFinder(path: string): (name: string) => Promise<FoundTask> {
   let loading: Promise<LoadedFile> | undefined;
   return async (name) => {
     const { app, task } = pick(await (loading ??= loadTasks(path)), name);
-    return { task, services: await app.services() };
+    return { task, services: app.services };
   };
 }
 

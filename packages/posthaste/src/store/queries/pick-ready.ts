@@ -69,11 +69,9 @@ export function rankedSteps(schema: SqlText, first: number): SqlText {
   const [isCounted, isSoft, names, most] = [at(4), at(5), at(6), at(7)];
   return sql`
     load as materialized (
-      select queue, count(*)::int as held
-        from ${schema}.active_tasks
-       where ${isCounted}::boolean
-         and (started_at is not null or (not ${isSoft}::boolean and claim_expires_at > statement_timestamp()))
-       group by queue
+      select busy.queue, busy.held
+        from (select where ${isCounted}::boolean) as counted
+       cross join lateral ${schema}.queue_load(not ${isSoft}::boolean) as busy
     ), room as materialized (
       select said.queue, least(${batch}::int, said.cap - coalesce(load.held, 0)) as free
         from unnest(${queues}::text[], ${caps}::int[]) as said (queue, cap)

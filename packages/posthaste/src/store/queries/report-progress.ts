@@ -8,17 +8,29 @@ export interface ProgressReport {
 }
 
 export function reportProgress(schema: SqlText) {
-  // Fenced by claim_id, served by active_tasks_id_idx. KEY SHARE keeps the row from being ended until the commit, and
-  // gets along with heartbeats; a row that is being ended at this moment is left out.
+  // Fenced by claim_id, served by active_tasks_id_idx and finished_tasks_id_idx. KEY SHARE keeps the row from being ended
+  // until the commit, and gets along with heartbeats; a row that is being ended at this moment is left out. A claim that
+  // has written its own end may still have its last word.
   const WRITE = statement(sql`
     insert into ${schema}.progress as known (task_id, run_no, updated_at, value)
-    select held.task_id, held.run_no, statement_timestamp(), $3::jsonb -> said.id::text
-      from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
-     cross join lateral (
-       select active.task_id, active.run_no from ${schema}.active_tasks as active
-        where active.task_id = said.id and active.claim_id = said.claim and active.started_at is not null
-          for key share skip locked
-     ) as held
+    with said as materialized (
+      select id, claim from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
+    ), held as materialized (
+      select active.task_id, active.run_no
+        from said
+       cross join lateral (
+         select task_id, run_no from ${schema}.active_tasks
+          where task_id = said.id and claim_id = said.claim and started_at is not null
+            for key share skip locked
+       ) as active
+      union all
+      select said.id, finished.run_no
+        from said
+       cross join lateral (
+         select run_no from ${schema}.finished_tasks where task_id = said.id and claim_id = said.claim limit 1
+       ) as finished
+    )
+    select task_id, run_no, statement_timestamp(), $3::jsonb -> task_id::text from held
     on conflict (task_id) do update
        set run_no = excluded.run_no, updated_at = excluded.updated_at, value = excluded.value`);
 

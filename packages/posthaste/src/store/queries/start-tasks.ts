@@ -60,10 +60,9 @@ export function startTasks(schema: SqlText) {
 function startStatement(schema: SqlText, isCapped: boolean): Statement {
   const room = isCapped
     ? sql`room as materialized (
-      select said.queue, said.cap - (
-               select count(*) from ${schema}.active_tasks as active
-                where active.queue = said.queue and active.started_at is not null) as free
+      select said.queue, said.cap - coalesce(busy.held, 0) as free
         from unnest($4::text[], $5::int[]) as said (queue, cap)
+        left join ${schema}.queue_load(false) as busy on busy.queue = said.queue
     ),`
     : sql``;
   const beyondCap = isCapped

@@ -22,7 +22,8 @@ import { loadFailure } from "./thread-death.ts";
 /** A task as a thread found it, and what its app offers to bodies there. */
 export interface FoundTask {
   readonly task: AnyTask;
-  readonly services: BodyServices;
+  /** Makes them when first asked. */
+  readonly services: () => Promise<BodyServices>;
 }
 
 export interface ThreadSide {
@@ -63,7 +64,8 @@ class ThreadCall implements Blamed, BodyHost {
   readonly #facts: AttemptFacts;
   readonly #polled: PolledSignal;
   readonly log: Logger;
-  #found: FoundTask | undefined;
+  #task: AnyTask | undefined;
+  #services: BodyServices | undefined;
   #completion: Completion | undefined;
   #hasEnded = false;
 
@@ -76,7 +78,10 @@ class ThreadCall implements Blamed, BodyHost {
 
   async run({ task: name, input, resultLimit }: ToThread & { kind: "run" }): Promise<void> {
     try {
-      this.#found = await this.#side.findTask(name);
+      const { task, services } = await this.#side.findTask(name);
+      this.#task = task;
+      // On behalf of the task: a context may be made with the help of its app.
+      this.#services = await runBlamed(this, services, undefined);
     } catch (error) {
       // The next call gets a new thread, which loads the file as it is by then.
       this.#say({ kind: "spent" });
@@ -87,8 +92,7 @@ class ThreadCall implements Blamed, BodyHost {
     const { queue, attempt, workerId } = this.#facts;
     const facts = { ...this.#claim(), name, queue, runNo: attempt };
     const context = new RunContext(facts, workerId, this);
-    const { task } = this.#found;
-    const call = { task, name, input, context, resultLimit };
+    const call = { task: this.#task, name, input, context, resultLimit };
     const execution = await runBlamed(this, executeTask, call);
     await nextTurn(); // what the body has let go of, and has failed by now, is known then
     this.#end(execution);
@@ -103,7 +107,7 @@ class ThreadCall implements Blamed, BodyHost {
   }
 
   get context(): WorkerContext {
-    return this.#need().services.context;
+    return this.#need(this.#services).context;
   }
 
   report(progress: string): void {
@@ -125,15 +129,14 @@ class ThreadCall implements Blamed, BodyHost {
   ): Promise<TaskHandle> {
     const reason = this.#abortReason();
     if (reason !== undefined) throw new TaskAborted(reason);
-    return this.#need().services.sendChild(this.#claim(), task, input, options);
+    return this.#need(this.#services).sendChild(this.#claim(), task, input, options);
   }
 
   #completing(): Completion {
-    const { task, services } = this.#need();
     return (this.#completion ??= new Completion({
       claim: this.#claim(),
-      task,
-      services,
+      task: this.#need(this.#task),
+      services: this.#need(this.#services),
       abortReason: () => this.#abortReason(),
       onChange: (completed) => this.#tell({ completed }),
     }));
@@ -148,9 +151,9 @@ class ThreadCall implements Blamed, BodyHost {
     return { id: this.#facts.taskId, claimId: this.#facts.claimId };
   }
 
-  #need(): FoundTask {
-    if (this.#found === undefined) throw new Error("the body has not begun");
-    return this.#found;
+  #need<Part>(part: Part | undefined): Part {
+    if (part === undefined) throw new Error("the body has not begun");
+    return part;
   }
 
   /** Something the body let go of has failed. Nothing else will run where it did. */

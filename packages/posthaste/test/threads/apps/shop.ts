@@ -90,7 +90,11 @@ export const tasks = [
   heeding,
 ];
 
-const context = () => ({ threadId });
+// With the help of the app: it is not used at the file's top level, but on behalf of a task.
+const context = async () => {
+  await app.ensureSchema();
+  return { threadId };
+};
 
 export const app = posthaste({
   tasks,
