@@ -66,7 +66,7 @@ export function readWorkerOptions(
   const concurrency = plain.concurrency ?? cores;
   const plan: WorkerPlan = {
     ...plain,
-    name: readName(options),
+    name: checkedName(options, plain.name),
     queues: [...queues].sort((a, b) => (queueRanks.get(a) ?? 0) - (queueRanks.get(b) ?? 0)),
     queueRanks,
     queueCaps,
@@ -78,8 +78,7 @@ export function readWorkerOptions(
 }
 
 /** It is shown to people, as the names of tasks are. */
-function readName(options: OptionReader): string | undefined {
-  const name = options.text("name");
+function checkedName(options: OptionReader, name: string | undefined): string | undefined {
   const problem = name === undefined ? undefined : taskNameProblem(name);
   if (problem !== undefined) options.complain("name", problem);
   return name;
