@@ -5,8 +5,9 @@
 import { foundation } from "./foundation.ts";
 import type { Shows } from "./show.ts";
 import { speed } from "./speed.ts";
+import { worker } from "./worker.ts";
 
-const areas: Readonly<Record<string, Shows>> = { foundation, speed };
+const areas: Readonly<Record<string, Shows>> = { foundation, speed, worker };
 
 const [wanted] = process.argv.slice(2);
 const [area = "", number = ""] = wanted?.split(".") ?? [];

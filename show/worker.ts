@@ -1,0 +1,15 @@
+/** The worker: what it does when things around it fail. */
+import type { Shows } from "./show.ts";
+import { caps } from "./worker-caps.ts";
+import { cancelAndEffects } from "./worker-effects.ts";
+
+export const worker: Shows = {
+  2: {
+    title: "caps are exact: 20,000 tasks over 8 processes, and never one more under way at once",
+    run: caps,
+  },
+  3: {
+    title: "a cancel reaches its body within a second; effects happen once under 200 kill -9",
+    run: cancelAndEffects,
+  },
+};
