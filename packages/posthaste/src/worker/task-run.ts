@@ -241,7 +241,8 @@ export class TaskRun implements BodyHost {
     }
     const { error } = how;
     const { retry } = this.#decided;
-    const settlement = settle({ retry, retryCount }, { ok: false, error }, Math.random());
+    const attempt = { retry, retryCount, isInterrupted: this.#stopped === "SHUTDOWN" };
+    const settlement = settle(attempt, { ok: false, error }, Math.random());
     return {
       id,
       claimId,

@@ -24,6 +24,7 @@ export async function withEffects<Report>(
 ): Promise<Report> {
   const folder = mkdtempSync(join(tmpdir(), "posthaste-effects-"));
   const sql = new pg.Pool({ connectionString: url });
+  sql.on("error", () => undefined); // the server may go before the last idle connection does
   const app = posthaste({ database: url, logger: silentLogger });
   const workers = new Set<WorkerProcess>();
   try {
