@@ -55,10 +55,14 @@ export function runTests(project: string, ...paths: string[]): Promise<string> {
 }
 
 /** A PostgreSQL of its own, gone afterwards. */
-export async function withServer(use: (url: string) => Promise<void>): Promise<void> {
+export async function withServer(
+  use: (url: string) => Promise<void>,
+  settings: Readonly<Record<string, string | number>> = {},
+): Promise<void> {
   const server = await useEmbeddedPostgres({
     dir: mkdtempSync(join(tmpdir(), "posthaste-show-")),
     disposable: true,
+    settings,
   });
   try {
     await use(server.url);

@@ -40,7 +40,8 @@ export interface TaskContext {
   readonly claimId: string;
   /**
    * Aborts when the task is cancelled, when `timeoutMs` has passed, when this attempt has lost its claim, and when the
-   * worker's grace period for stopping is over. Its reason is a `TaskAborted`.
+   * worker's grace period for stopping is over. Its reason is a `TaskAborted`. What is thrown after the last of these gives
+   * the attempt back, for another worker; it costs no retry.
    */
   readonly signal: AbortSignal;
   /** Every line carries the task and the attempt. */

@@ -100,11 +100,35 @@ describe("what happens when a body has ended", () => {
   });
 });
 
+describe("when the worker had told the body to stop", () => {
+  const interrupted = { retry: policy, retryCount: 0, isInterrupted: true };
+
+  test("whatever it throws gives the attempt back", () => {
+    const error = { code: "UNHANDLED_ERROR", message: "aborted" };
+    expect(settle(interrupted, { ok: false, error }, 0)).toEqual({ edge: "requeue", error });
+  });
+
+  test.each([
+    ["a value", { ok: true, value: 5 } as const, "succeed"],
+    ["a failure of its own that may be retried", { ok: false, error: busy } as const, "retry"],
+    [
+      "a failure of its own that may not",
+      { ok: false, error: { ...busy, code: "GONE" } } as const,
+      "fail",
+    ],
+  ])("%s counts", (_, result, edge) => {
+    expect(settle(interrupted, result, 0)).toMatchObject({ edge });
+  });
+});
+
 const results: fc.Arbitrary<TaskResult<unknown>> = fc.oneof(
   fc.record({ ok: fc.constant(true as const), value: fc.jsonValue() }),
   fc.record({
     ok: fc.constant(false as const),
-    error: fc.record({ code: fc.constantFrom("BUSY", "GONE"), message: fc.string() }),
+    error: fc.record({
+      code: fc.constantFrom("BUSY", "GONE", "UNHANDLED_ERROR"),
+      message: fc.string(),
+    }),
   }),
 );
 const attempts = fc.record({
@@ -118,6 +142,7 @@ const attempts = fc.record({
     }),
   ),
   retryCount: fc.nat({ max: 6 }),
+  isInterrupted: fc.boolean(),
 });
 const facts = fc.record({
   cancelRequested: fc.boolean(),
@@ -146,7 +171,7 @@ describe("where a settlement leads", () => {
     );
   });
 
-  test("it is always where an edge from RUNNING leads, and only a retry goes back into the line", () => {
+  test("it is always where an edge from RUNNING leads, and only a retry or an interrupted body goes back into the line", () => {
     fc.assert(
       fc.property(attempts, results, facts, random, (attempt, result, fact, at) => {
         const settlement = settle(attempt, result, at);
@@ -154,7 +179,8 @@ describe("where a settlement leads", () => {
         expect(edges.some(([, { from, to }]) => from.includes("RUNNING") && to === status)).toBe(
           true,
         );
-        if (!isTerminal(status)) expect(settlement.edge).toBe("retry");
+        if (!isTerminal(status)) expect(["retry", "requeue"]).toContain(settlement.edge);
+        if (settlement.edge === "requeue") expect(attempt.isInterrupted).toBe(true);
         if (status === "COMPLETED") expect(result.ok).toBe(true);
       }),
     );

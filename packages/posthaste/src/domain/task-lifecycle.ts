@@ -4,6 +4,7 @@
  * Pure: no clock, no randomness, no I/O. Every statement that moves a task names an edge of this table; the CHECK
  * constraints and the diagram in ARCHITECTURE.md are compared with it or made from it.
  */
+import type { ResultCode } from "./errors.ts";
 import type { RetryPolicy } from "./retry.ts";
 import { mayRetry, retryDelayMs } from "./retry.ts";
 import type { TaskFailure, TaskResult } from "./result.ts";
@@ -55,12 +56,15 @@ export interface Attempt {
   readonly retry: RetryPolicy | null;
   /** Retries already spent, 0 on the first attempt. */
   readonly retryCount: number;
+  /** Its worker shuts down and had told it to stop. */
+  readonly isInterrupted?: boolean;
 }
 
 /** How an attempt ends. Delays, not instants: PostgreSQL owns the clock. */
 export type Settlement =
   | { readonly edge: "succeed"; readonly value: unknown }
   | { readonly edge: "retry"; readonly error: TaskFailure; readonly delayMs: number }
+  | { readonly edge: "requeue"; readonly error: TaskFailure }
   | { readonly edge: "fail"; readonly error: TaskFailure };
 
 /**
@@ -70,7 +74,10 @@ export function settle(attempt: Attempt, result: TaskResult<unknown>, random: nu
   if (result.ok) return { edge: "succeed", value: result.value };
 
   const { error } = result;
-  const { retry, retryCount } = attempt;
+  const { retry, retryCount, isInterrupted = false } = attempt;
+  // What a body throws that was told to stop is how it stopped, and no fault of its own. What it says by itself counts.
+  if (isInterrupted && error.code === ("UNHANDLED_ERROR" satisfies ResultCode))
+    return { edge: "requeue", error };
   if (retry === null || !mayRetry(retry, retryCount, error.code)) return { edge: "fail", error };
   return { edge: "retry", error, delayMs: retryDelayMs(retry, retryCount, random) };
 }

@@ -12,13 +12,15 @@ export function settledTask(
   { id, claimId, queue, priority, retryCount }: ClaimedTask,
   { retry }: Decided,
   execution: Execution,
+  isInterrupted: boolean,
 ): EndedTask {
   const { ran } = execution;
   if (execution.ok) {
     return { id, claimId, queue, priority, edge: "succeed", ran, result: execution.value };
   }
   const { error } = execution;
-  const settlement = settle({ retry, retryCount }, { ok: false, error }, Math.random());
+  const attempt = { retry, retryCount, isInterrupted };
+  const settlement = settle(attempt, { ok: false, error }, Math.random());
   return {
     id,
     claimId,

@@ -4,7 +4,6 @@ import type { AnyContract, AnyTask } from "../define/task.ts";
 import type { TaskTransaction, WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
 import { childLogger } from "../domain/child-logger.ts";
-import type { ResultCode } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { TaskAborted, type AbortReason } from "../domain/task-aborted.ts";
 import { Alarm } from "../runtime/alarm.ts";
@@ -17,7 +16,7 @@ import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
 import type { EndedTask } from "./held-tasks.ts";
 import { RunContext, type BodyHost } from "./run-context.ts";
 import type { RunServices } from "./run-services.ts";
-import { failureOf, interruptedTask, settledTask } from "./settled-task.ts";
+import { failureOf, settledTask } from "./settled-task.ts";
 import { runBlamed } from "./stray-errors.ts";
 import type { BodyMessage } from "./threads/messages.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
@@ -227,17 +226,11 @@ export class TaskRun implements BodyHost {
   }
 
   #settled(execution: Execution): EndedTask {
-    if (this.#isInterrupted(execution)) return interruptedTask(this.claimed);
     const { payload, onLargeResult } = this.services;
     if (execution.ok && payload.warnBytes !== null && execution.bytes > payload.warnBytes)
       onLargeResult(this.claimed.name, execution.bytes);
-    return settledTask(this.claimed, this.#decided, this.#judged(execution));
-  }
-
-  /** A body that stops because its worker does has not failed, by whatever error it got out. What it says itself counts. */
-  #isInterrupted(execution: Execution): boolean {
-    if (this.#stopped !== "SHUTDOWN" || execution.ok) return false;
-    return execution.error.code === ("UNHANDLED_ERROR" satisfies ResultCode);
+    const isInterrupted = this.#stopped === "SHUTDOWN";
+    return settledTask(this.claimed, this.#decided, this.#judged(execution), isInterrupted);
   }
 
   /** An attempt that ran out of time has timed out, whatever its body says; one whose loose ends failed has failed. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { useEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { journalSettings } from "./active-journal.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -19,7 +20,7 @@ export default async function startServer(project: TestProject): Promise<() => P
     dir: mkdtempSync(join(tmpdir(), "posthaste-test-")),
     disposable: true,
     binaries,
-    settings: { max_connections: 300, autovacuum_naptime: "5s" },
+    settings: { max_connections: 300, autovacuum_naptime: "5s", ...journalSettings },
   });
   project.provide("serverUrl", server.url);
   return () => server.release();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defineTask, fail, TaskAborted } from "../../src/index.ts";
+import { defineTask, fail, fixed, TaskAborted } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { gate } from "../support/gate.ts";
@@ -98,6 +98,63 @@ test("after shutdownGraceMs the signal aborts with SHUTDOWN, and a body that hee
   expect(reasons).toEqual([expect.any(TaskAborted)]);
   expect(reasons[0]).toMatchObject({ reason: "SHUTDOWN" });
   expect(await handle.value({ timeoutMs: 5_000 })).toBe("saved my work");
+});
+
+test.each([
+  ["the signal's reason", (signal: AbortSignal) => signal.throwIfAborted()],
+  [
+    "what an aborted call rejects with",
+    () => {
+      throw new DOMException("This operation was aborted", "AbortError");
+    },
+  ],
+])(
+  "a body that stops by throwing %s is given back, and no retry is spent",
+  async (_, leave: (signal: AbortSignal) => void) => {
+    const begun = gate();
+    const heedful = defineTask({
+      name: "heedful",
+      retry: fixed({ intervalsMs: [60_000], retryFor: "any" }),
+      run: async (_input: null, { signal, attempt }) => {
+        if (attempt > 1) return attempt;
+        begun.open();
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        leave(signal);
+        return attempt;
+      },
+    });
+    const app = db.app({ tasks: [heedful] });
+    const worker = await app.worker({ shutdownGraceMs: 0 }).start();
+    const handle = await app.send(heedful);
+    await begun.opened;
+    await worker.stop();
+    expect(await handle.info()).toMatchObject({
+      status: "PENDING",
+      retryCount: 0,
+      attempts: [{ attempt: 1, outcome: "INTERRUPTED" }],
+    });
+    await app.worker().start();
+    expect(await handle.value({ timeoutMs: 5_000 })).toBe(2);
+  },
+);
+
+test("a body that fails by its own word while the worker stops has failed", async () => {
+  const begun = gate();
+  const task = defineTask({
+    name: "undecided",
+    errors: ["HALF_DONE"],
+    run: async (_: null, { signal }) => {
+      begun.open();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return fail("HALF_DONE");
+    },
+  });
+  const app = db.app({ tasks: [task] });
+  const worker = await app.worker({ shutdownGraceMs: 0 }).start();
+  const handle = await app.send(task);
+  await begun.opened;
+  await worker.stop();
+  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({ error: { code: "HALF_DONE" } });
 });
 
 test("a body that does not stop is given back: its attempt is kept as INTERRUPTED, its retries are not touched, and another worker runs it", async () => {
@@ -210,57 +267,4 @@ test("a task whose cancellation was requested and that does not stop ends CANCEL
   await worker.stop();
   expect((await handle.info()).status).toBe("CANCELLED");
   held.finishAll();
-});
-
-test.each([
-  ["the signal's reason", (signal: AbortSignal) => signal.throwIfAborted()],
-  [
-    "an error of its own",
-    () => {
-      throw new Error("the connection was closed");
-    },
-  ],
-])("a body that stops by throwing %s is given back, not failed", async (_, getOut) => {
-  const began = gate();
-  const task = defineTask({
-    name: "heeds",
-    run: async (_input: null, { signal, attempt }) => {
-      if (attempt > 1) return "done";
-      began.open();
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      getOut(signal);
-      return "never";
-    },
-  });
-  const app = db.app({ tasks: [task] });
-  const worker = await app.worker({ shutdownGraceMs: 0 }).start();
-  const handle = await app.send(task);
-  await began.opened;
-  await worker.stop();
-  expect(await handle.info()).toMatchObject({
-    status: "PENDING",
-    retryCount: 0,
-    attempts: [{ attempt: 1, outcome: "INTERRUPTED" }],
-  });
-  await app.worker().start();
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe("done");
-});
-
-test("a body that ends with an error of its task's own while the worker stops has failed", async () => {
-  const began = gate();
-  const task = defineTask({
-    name: "fails",
-    errors: ["HALF_DONE"],
-    run: async (_: null, { signal }) => {
-      began.open();
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-      return fail("HALF_DONE");
-    },
-  });
-  const app = db.app({ tasks: [task] });
-  const worker = await app.worker({ shutdownGraceMs: 0 }).start();
-  const handle = await app.send(task);
-  await began.opened;
-  await worker.stop();
-  expect(await handle.info()).toMatchObject({ status: "FAILED", errorCode: "HALF_DONE" });
 });

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { stoppedWorker } from "../scenarios/stopped-worker.ts";
+import { useDatabase } from "../support/database.ts";
+
+const db = useDatabase();
+
+test.each([
+  ["SIGTERM", { graceMs: 200 }],
+  ["a second SIGTERM", { graceMs: 60_000, hurryAfterMs: 200 }],
+])(
+  "%s under load: the process exits with 0 and holds nothing, and another one does the rest at no cost",
+  async (_, options) => {
+    const report = await stoppedWorker({ url: db.url, delayMs: 300, ...options });
+    expect(report).toMatchObject({
+      exitCode: 0,
+      heldAfterwards: 0,
+      state: "stopped",
+      retriesSpent: 0,
+      interrupted: { "ignores-its-signal INTERRUPTED": 5, "lets-itself-abort INTERRUPTED": 5 },
+      statuses: { COMPLETED: report.sent },
+      brokenLaws: [],
+    });
+    expect(report.running).toBeGreaterThanOrEqual(15);
+  },
+  60_000,
+);
