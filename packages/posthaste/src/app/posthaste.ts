@@ -153,11 +153,13 @@ function assemble(given: AppConfig) {
   const location = new DatabaseLocation(config, log);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
-  const pollEveryMs = config.resilience.notifyPollIntervalMs;
+  const { notifyPollIntervalMs: pollEveryMs, dbRetryInitialMs, dbRetryMaxMs } = config.resilience;
   const listener = new Listener({
     open: () => database.openSession(),
     notify: (channel) => database.notify(channel),
     ownChannel: ownChannel(schema),
+    // Never long: its return ends the longer pauses of workers, and waits for results rely on it.
+    backoff: { initialMs: dbRetryInitialMs, maxMs: Math.min(dbRetryMaxMs, 3_000) },
     onDown: (error) =>
       log.warn(
         { error: String(error) },
@@ -226,12 +228,15 @@ function childSender({ database, waits, sender }: Parts): SendChild {
 function threadServices(parts: Parts): () => Promise<BodyServices> {
   const { database, config, context } = parts;
   let made: Promise<BodyServices> | undefined;
-  const make = async (): Promise<BodyServices> => ({
-    database,
-    payload: config.payload,
-    context: await context(),
-    sendChild: childSender(parts),
-  });
+  const make = async (): Promise<BodyServices> => {
+    await database.locate(); // a context may want to know where it is
+    return {
+      database,
+      payload: config.payload,
+      context: await context(),
+      sendChild: childSender(parts),
+    };
+  };
   return () => (made ??= make());
 }
 

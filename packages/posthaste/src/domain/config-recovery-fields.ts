@@ -63,7 +63,7 @@ export const recoveryFields = {
     min: 1,
     max: 8_760,
     orNull: true,
-    meaning: "How long heartbeats are kept; null: for ever",
+    meaning: "How long heartbeats are kept; null: for ever. Checked; nothing is deleted yet",
     seedName: "heartbeat_retention_hours",
   },
   workerStateRetentionHours: {
@@ -72,7 +72,8 @@ export const recoveryFields = {
     min: 1,
     max: 8_760,
     orNull: true,
-    meaning: "How long the states of workers are kept; null: for ever",
+    meaning:
+      "How long the states of workers are kept; null: for ever. Checked; nothing is deleted yet",
     seedName: "worker_state_retention_hours",
   },
   terminalRecordRetentionHours: {
@@ -81,7 +82,8 @@ export const recoveryFields = {
     min: 1,
     max: 43_800,
     orNull: true,
-    meaning: "How long tasks that have ended are kept; null: for ever",
+    meaning:
+      "How long tasks that have ended are kept; null: for ever. Checked; nothing is deleted yet",
     seedName: "terminal_record_retention_hours",
   },
   crashGraceMs: {
@@ -89,7 +91,8 @@ export const recoveryFields = {
     default: 5_000,
     min: 1_000,
     max: 600_000,
-    meaning: "How long a worker's session may be missing before the worker counts as crashed",
+    meaning:
+      "How long a worker's session may be missing before the worker counts as crashed. Checked; nothing acts on it yet",
   },
 } as const satisfies Fields;
 

@@ -58,6 +58,7 @@ function setUp({ isSilent = false } = {}) {
       if (session.hears) session.tell(channel, "");
     },
     ownChannel: OWN,
+    backoff: { initialMs: 100, maxMs: 3_000 },
     onDown: (error) => downs.push(String(error)),
     onSilent: () => silences.push("silent"),
   });
@@ -177,6 +178,7 @@ test("while no session can be had it goes on trying, with pauses that grow", asy
     },
     notify: async () => undefined,
     ownChannel: OWN,
+    backoff: { initialMs: 100, maxMs: 3_000 },
     onDown: () => undefined,
     onSilent: () => undefined,
   });

@@ -7,7 +7,7 @@
  * hears nothing, as behind a pooler that gives each transaction another, is silent: that is said once, everybody polls,
  * and it is tried again now and then.
  */
-import { Backoff } from "./backoff.ts";
+import { Backoff, type BackoffOptions } from "./backoff.ts";
 import { pause } from "./pause.ts";
 
 /** What a listener needs of a session. */
@@ -34,6 +34,8 @@ export interface ListenerOptions {
   readonly notify: (channel: string) => Promise<void>;
   /** A channel that nobody else listens on. */
   readonly ownChannel: string;
+  /** Pauses between attempts to open a session. */
+  readonly backoff: BackoffOptions;
   readonly onDown: (error: unknown) => void;
   /** Sessions answer, but notifications do not arrive. Said once. */
   readonly onSilent: () => void;
@@ -89,8 +91,7 @@ export class Listener {
   }
 
   async #run(): Promise<void> {
-    // Short pauses: its return is what ends the longer ones of the workers.
-    const backoff = new Backoff({ initialMs: 100, maxMs: 3_000 });
+    const backoff = new Backoff(this.#options.backoff);
     while (!this.#stop.signal.aborted) {
       let rest: number | undefined;
       try {
