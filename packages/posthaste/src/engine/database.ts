@@ -6,9 +6,10 @@ import type { DatabaseConfig } from "../domain/config.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { OneAtATime } from "../runtime/one-at-a-time.ts";
-import { Connection } from "../store/connection.ts";
+import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import { isSchemaCurrent, migrate, verifySchema } from "../store/migrate.ts";
+import { openSession } from "../store/open-session.ts";
 import type { Profile } from "../store/session-settings.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { TaskPool } from "../store/task-pool.ts";
@@ -64,7 +65,7 @@ export class Database {
   async open(profile: Profile, purpose: string): Promise<Connection> {
     if (this.#isClosed) throw new PosthasteError("CLOSED", "this app has been closed");
     const { url, preparedStatements } = await this.locate();
-    return Connection.open({
+    return openSession({
       url,
       profile,
       preparedStatements,
@@ -75,12 +76,22 @@ export class Database {
   /** A session for LISTEN, which a transaction pooler cannot give. */
   async openSession(): Promise<Connection> {
     const { sessionUrl, preparedStatements } = await this.locate();
-    return Connection.open({
+    return openSession({
       url: sessionUrl,
       profile: "reads",
       preparedStatements,
       applicationName: "posthaste listener",
     });
+  }
+
+  /** For a question that must not wait behind anything. */
+  async withFreshSession<Answer>(ask: (session: Connection) => Promise<Answer>): Promise<Answer> {
+    const session = await this.open("reads", "questions");
+    try {
+      return await ask(session);
+    } finally {
+      await session.close();
+    }
   }
 
   /** Rejects if the database does not answer. */

@@ -28,6 +28,7 @@ export class Connection implements Db {
   readonly #client: pg.Client;
   /** Until it is known whether a pooler stands between, nothing is prepared. */
   #prepares = false;
+  #backendPid: number | null = null;
   #open = true;
 
   private constructor(client: pg.Client) {
@@ -51,11 +52,17 @@ export class Connection implements Db {
       await client.connect();
       const isOurs = await applySettings(connection, options.profile, connection.#greetedBy());
       connection.#prepares = options.preparedStatements ?? isOurs;
+      if (isOurs) connection.#backendPid = connection.#greetedBy();
     } catch (error) {
       connection.destroy();
       throw explainConnectError(error, shown);
     }
     return connection;
+  }
+
+  /** The server's process behind this session; null behind a pooler, which may give it another any time. */
+  get backendPid(): number | null {
+    return this.#backendPid;
   }
 
   get isOpen(): boolean {

@@ -9,6 +9,7 @@ import { findOwnCommits } from "./queries/find-own-commits.ts";
 import { holdClaims } from "./queries/hold-claims.ts";
 import { holdParents } from "./queries/hold-parents.ts";
 import { insertTasks } from "./queries/insert-tasks.ts";
+import { isBackendIdle } from "./queries/is-backend-idle.ts";
 import { lockCaps } from "./queries/lock-caps.ts";
 import { matchSubmissions } from "./queries/match-submissions.ts";
 import { notifyQueues } from "./queries/notify-queues.ts";
@@ -57,5 +58,6 @@ export function createStore(schema: string) {
     watchTasks: watchTasks(text),
     notifyQueues,
     ping,
+    isBackendIdle,
   };
 }

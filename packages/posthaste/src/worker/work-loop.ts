@@ -25,6 +25,7 @@ import type { RunServices } from "./run-services.ts";
 import { settleOneByOne } from "./settle-one-by-one.ts";
 import type { TaskRegistry } from "./task-registry.ts";
 import { TaskRun } from "./task-run.ts";
+import { watchLink } from "./watch-link.ts";
 
 export interface WorkLoopOptions {
   readonly database: Database;
@@ -131,11 +132,13 @@ export class WorkLoop {
       }
       try {
         const connection = await this.#link.connection();
-        if (this.#isCheckDue) await this.#check(connection);
-        if (isSurveyDue) await this.#desk.survey(connection);
-        if (plan === undefined) continue; // a look that succeeds does not say that a write will
-        await this.#cycle(connection, plan);
-        this.#outage.over();
+        await watchLink(this.#options.database, connection, async () => {
+          if (this.#isCheckDue) await this.#check(connection);
+          if (isSurveyDue) await this.#desk.survey(connection);
+          if (plan !== undefined) await this.#cycle(connection, plan);
+        });
+        // A look that succeeds does not say that a write will.
+        if (plan !== undefined) this.#outage.over();
       } catch (error) {
         await this.#recover(error, plan);
       }

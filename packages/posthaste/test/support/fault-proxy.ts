@@ -36,6 +36,8 @@ export interface FaultProxy {
   /** A black hole: links stay, new ones are accepted, and not a byte passes until `speak`. */
   fallSilent(): void;
   speak(): void;
+  /** As a black hole that leaves nothing: every byte on the links there are, and on new ones until `speak`, is lost for good. */
+  swallow(): void;
   /** No more faults. */
   heal(): void;
   close(): Promise<void>;
@@ -46,6 +48,8 @@ interface Link {
   readonly upstream: Socket;
   /** The client has been reset; the server reads what it was sent, and what it answers is lost. */
   isCut: boolean;
+  /** Stays open, and nothing comes through any more. */
+  isSwallowing: boolean;
 }
 
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
@@ -54,6 +58,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
   let opened = 0;
   let isHealed = false;
   let isSilent = false;
+  let isSwallowing = false;
 
   const count = (kind: string): void => {
     cuts[kind] = (cuts[kind] ?? 0) + 1;
@@ -66,7 +71,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
 
   const server = createServer((client) => {
     const number = opened++;
-    const link = { client, upstream: connect(options.target), isCut: false };
+    const link = { client, upstream: connect(options.target), isCut: false, isSwallowing };
     links.add(link);
     client.on("close", () => (link.isCut ? undefined : link.upstream.destroy()));
     link.upstream.on("close", () => {
@@ -77,7 +82,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
       from.setNoDelay();
       from.on("error", () => from.destroy());
       from.on("data", (bytes) => {
-        if (link.isCut) return undefined;
+        if (link.isCut || link.isSwallowing) return undefined;
         const fault = isHealed ? "none" : decide(bytes, number);
         if (fault !== "none") count(`${direction}, ${nameOf(fault)}`);
         if (fault === "none") return to.write(bytes);
@@ -104,8 +109,14 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
       isSilent = true;
       for (const link of links) pauseLink(link);
     },
+    swallow() {
+      count("swallowed for good");
+      isSwallowing = true;
+      for (const link of links) link.isSwallowing = true;
+    },
     speak() {
       isSilent = false;
+      isSwallowing = false;
       for (const { client, upstream } of links) {
         client.resume();
         upstream.resume();
