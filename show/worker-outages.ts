@@ -30,9 +30,7 @@ export async function outages(): Promise<void> {
   heading("PostgreSQL stopped behind pgbouncer in transaction mode, with sessionUrl");
   check(await behindPgbouncer({ sessionUrl: true }, storm));
 
-  heading(
-    "PostgreSQL stopped behind pgbouncer in transaction mode, without sessionUrl; dbRetryMaxMs 2000",
-  );
+  heading("PostgreSQL stopped behind pgbouncer in transaction mode, without sessionUrl");
   check(await behindPgbouncer({ sessionUrl: false }, storm));
 }
 

@@ -9,7 +9,7 @@ const MOST_ATTEMPTS = 4;
 
 export function openSession(
   options: ConnectionOptions,
-  openOne: (options: ConnectionOptions) => Promise<Connection> = Connection.open,
+  openOne = (wanted: ConnectionOptions): Promise<Connection> => Connection.open(wanted),
 ): Promise<Connection> {
   return new Promise((resolve, reject) => {
     let attempts = 0;

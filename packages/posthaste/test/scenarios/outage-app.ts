@@ -18,10 +18,8 @@ export const lastFor = defineTask({
 
 const url = process.env["DATABASE_URL"] ?? "";
 const sessionUrl = process.env["SCENARIO_SESSION_URL"];
-const dbRetryMaxMs = process.env["SCENARIO_DB_RETRY_MAX_MS"];
 
 export const app = posthaste({
   tasks: [lastFor],
   database: sessionUrl === undefined ? url : { url, sessionUrl },
-  resilience: dbRetryMaxMs === undefined ? {} : { dbRetryMaxMs: Number(dbRetryMaxMs) },
 });

@@ -77,7 +77,7 @@ export async function behindPgbouncer<Answer>(
         ...direct,
         url: pooler.url(direct.url),
         // Without a session to listen on nothing ends a worker's pause, so the pause itself must be short.
-        ...(has.sessionUrl ? { sessionUrl: direct.url } : { dbRetryMaxMs: 2_000 }),
+        ...(has.sessionUrl ? { sessionUrl: direct.url } : {}),
       });
     } finally {
       await pooler.stop();

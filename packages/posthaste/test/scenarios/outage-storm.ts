@@ -21,8 +21,6 @@ export interface OutageStage {
   readonly auditUrl: string;
   readonly url: string;
   readonly sessionUrl?: string;
-  /** For the workers. Default: theirs. */
-  readonly dbRetryMaxMs?: number;
   goAway(): Promise<void>;
   /** Resolves when a new connection would be accepted. */
   comeBack(): Promise<void>;
@@ -196,7 +194,7 @@ function databaseOf({
 }
 
 function startWorker(stage: OutageStage, folder: string): Promise<WorkerProcess> {
-  const { url, sessionUrl, dbRetryMaxMs } = stage;
+  const { url, sessionUrl } = stage;
   return startWorkerProcess({
     app: fileURLToPath(new URL("outage-app.ts", import.meta.url)),
     args: ["--concurrency", "20"],
@@ -204,7 +202,6 @@ function startWorker(stage: OutageStage, folder: string): Promise<WorkerProcess>
       DATABASE_URL: url,
       SCENARIO_FOLDER: folder,
       ...(sessionUrl !== undefined && { SCENARIO_SESSION_URL: sessionUrl }),
-      ...(dbRetryMaxMs !== undefined && { SCENARIO_DB_RETRY_MAX_MS: String(dbRetryMaxMs) }),
     },
   });
 }
