@@ -82,13 +82,14 @@ export function posthaste(given: AppConfig = {}): Posthaste {
 
   parts.file ??= callerFile(posthaste);
 
-  const app: Posthaste & { readonly [appBrand]: AppFacts } = {
-    [appBrand]: {
+  const app: Posthaste & { readonly [appBrand]: () => AppFacts } = {
+    // A function: whoever looks into an app, however deep, does not see its config with the password in it.
+    [appBrand]: () => ({
       taskNames: tasks.map(({ name }) => name),
       config: parts.config,
       settings: configSettings(parts.config, given, process.env),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
-    },
+    }),
     async send(task, ...[input, options]) {
       return taskHandle(database, waits, await sender.send(task, input, options));
     },
@@ -134,7 +135,7 @@ export function isApp(value: unknown): value is Posthaste {
 }
 
 export function appFacts(app: Posthaste): AppFacts {
-  return Reflect.get(app, appBrand) as AppFacts;
+  return (Reflect.get(app, appBrand) as () => AppFacts)();
 }
 
 type Parts = ReturnType<typeof assemble>;
