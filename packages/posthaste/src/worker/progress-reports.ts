@@ -27,6 +27,7 @@ export class ProgressReports {
 
   /** Whether something of this claim is said and not yet written. */
   isWaiting(claim: Pick<ProgressReport, "id" | "claimId">): boolean {
+    if (this.#waiting.size === 0 && this.#underWay.size === 0) return false; // nearly always
     const key = claimKey(claim);
     return this.#waiting.has(key) || this.#underWay.has(key);
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { bareStatement, sql, type Db, type SqlText, type Statement } from "../sql.ts";
+import { bareStatement, parameter, sql, type Db, type SqlText, type Statement } from "../sql.ts";
 import { completionReply, completionSteps, completionValues } from "./complete-tasks.ts";
 import {
   isRunning,
@@ -118,7 +118,7 @@ function claimStatement(
   const isStarted = born === "RUNNING";
   const isRanked = pick === "ranked";
   // The lanes wait for the completions: whoever waits for an active row must not hold ready rows meanwhile.
-  const completion = completes ? sql`${completionSteps(schema, 8)},` : sql``;
+  const completion = completes ? sql`${completionSteps(schema, 7)},` : sql``;
   const afterCompletion = completes ? sql`cross join ended` : sql``;
   const [settled, cancelled] = completes
     ? [sql`(select settled from ended)`, sql`(select cancelled from ended)`]
@@ -127,16 +127,20 @@ function claimStatement(
   const bornColumns = isStarted ? sql`started_at` : sql`claimed_at, claim_expires_at`;
   const bornValues = isStarted
     ? sql`statement_timestamp()`
-    : sql`statement_timestamp(), statement_timestamp() + $8::float8 * interval '1 millisecond'`;
+    : sql`statement_timestamp(), statement_timestamp() + $7::float8 * interval '1 millisecond'`;
   const ranking = isRanked ? sql`${rankedSteps(schema, isStarted ? 8 : 9)},` : sql``;
+  const places = parameter(isStarted ? 7 : 8);
+  const lanes = isRanked
+    ? sql`unnest($1::text[], $2::smallint[], $3::float8[], ${places}::int[]) with ordinality
+           as lane (queue, priority, mark, place, n)`
+    : sql`unnest($1::text[], $2::smallint[], $3::float8[]) as lane (queue, priority, mark)`;
+  const order = isRanked ? sql`, lane.place, lane.n` : sql``;
   const [due, allowed] = isRanked ? [RANKED_DUE, RANKED_ALLOWED] : [sql`null`, sql`null`];
 
   return bareStatement(sql`
     with ${completion} lane as materialized (
-      select lane.queue, lane.priority, to_timestamp(lane.mark / 1000) as mark, lane.place, lane.n
-        from unnest($1::text[], $2::smallint[], $3::float8[], $7::int[])
-             with ordinality as lane (queue, priority, mark, place, n)
-        ${afterCompletion}
+      select lane.queue, lane.priority, to_timestamp(lane.mark / 1000) as mark ${order}
+        from ${lanes} ${afterCompletion}
        where ${isRunning(schema)}
     ), ${ranking} moved as (
       delete from ${schema}.ready_tasks
@@ -194,7 +198,8 @@ export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
     const values = [...claimValues(request), ...(born === "RUNNING" ? [] : [leaseMs])];
     if (rules === undefined) return readRows(await db.query<Row>(PLAIN, values), request).claim;
     const most = request.most ?? readOfEach(lanes, request.limit);
-    const ranking = rankedValues(lanes, rules, most);
+    const places = lanes.map(({ place }, n) => place ?? n);
+    const ranking = [places, ...rankedValues(lanes, rules, most)];
     const rows = await db.query<Row>(RANKED, [...values, ...ranking]);
     return readRows(rows, request).claim;
   };
@@ -226,7 +231,6 @@ function claimValues({ lanes, limit, workerId }: ClaimRequest): unknown[] {
     limit,
     workerId,
     randomUUID(),
-    lanes.map((lane, n) => lane.place ?? n),
   ];
 }
 
