@@ -3,6 +3,7 @@ import { databaseAt, type Config, type DatabaseConfig } from "../domain/config.t
 import { maskSecrets } from "../domain/connection-url.ts";
 import type { Logger } from "../domain/logger.ts";
 import { useEmbeddedPostgres, type EmbeddedPostgres } from "../embedded/embedded-postgres.ts";
+import { threadStage } from "./threads/thread-stage.ts";
 
 export class DatabaseLocation {
   readonly #config: Config;
@@ -22,10 +23,16 @@ export class DatabaseLocation {
 
   readonly locate = async (): Promise<DatabaseConfig> => {
     const { database } = this.#config;
+    const stage = threadStage(); // on a thread: the worker that has started it has said where the database is
     if (database !== undefined) {
-      this.#log.info(`database: ${maskSecrets(database.url)}`);
+      if (stage === undefined) this.#log.info(`database: ${maskSecrets(database.url)}`);
       this.#url = database.url;
       return database;
+    }
+    const shared = stage?.embeddedUrl;
+    if (shared !== undefined) {
+      this.#url = shared; // kept alive by the process that has started this thread
+      return databaseAt(shared);
     }
     const embedded = await useEmbeddedPostgres();
     this.#embedded = embedded;

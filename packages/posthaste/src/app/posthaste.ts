@@ -207,7 +207,7 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     config,
     plan,
     registry: taskRegistry(tasks),
-    threads: file && new ThreadPool({ program: threadProgram(file), threads: plan.threads, log }),
+    threads: file && threadPool(parts, file, plan.threads, log),
     listener,
     version,
     log,
@@ -218,6 +218,17 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
   });
   workers.add(worker);
   return worker;
+}
+
+function threadPool(
+  { config, location }: Parts,
+  file: URL,
+  threads: number,
+  log: Logger,
+): ThreadPool {
+  const embeddedUrl = (): string | undefined =>
+    config.database === undefined ? location.url : undefined;
+  return new ThreadPool({ program: { ...threadProgram(file), embeddedUrl }, threads, log });
 }
 
 function childSender({ database, waits, sender }: Parts): SendChild {

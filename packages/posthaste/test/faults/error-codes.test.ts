@@ -95,7 +95,7 @@ describe.each(Object.entries(kinds))("%s", (_, make) => {
     const { app, logger } = await openWire(faults, {
       tasks: [held.task],
       // Only a notification can wake it in time.
-      resilience: { notifyPollIntervalMs: 300_000 },
+      resilience: { notifyPollIntervalMs: 300_000, dbRetryInitialMs: 100 },
     });
     await app.worker().start();
     const listens = () => logger.lines.filter(({ message }) => message.startsWith("the listener"));

@@ -11,10 +11,13 @@ import { setThreadStage, type StagedApp } from "./thread-stage.ts";
 const LOAD_LIMIT_MS = 60_000;
 
 /** Finds tasks by name. The file is loaded once, when the first task is asked for. */
-export function taskFinder(path: string): (name: string) => Promise<FoundTask> {
+export function taskFinder(
+  path: string,
+  embeddedUrl: string | undefined,
+): (name: string) => Promise<FoundTask> {
   let loading: Promise<LoadedFile> | undefined;
   return async (name) => {
-    const { app, task } = pick(await (loading ??= loadTasks(path)), name);
+    const { app, task } = pick(await (loading ??= loadTasks(path, embeddedUrl)), name);
     return { task, services: app.services };
   };
 }
@@ -26,13 +29,14 @@ interface LoadedFile {
   readonly isHeld: boolean;
 }
 
-async function loadTasks(path: string): Promise<LoadedFile> {
+async function loadTasks(path: string, embeddedUrl: string | undefined): Promise<LoadedFile> {
   if (!existsSync(path)) throw new Error("there is no such file");
   const apps: StagedApp[] = [];
   const tooLong = new AbortController();
   const held = new Promise<LoadedFile>((resolve) => {
     setThreadStage({
       apps,
+      embeddedUrl,
       isInsideTask,
       hold: () => {
         resolve({ apps, isHeld: true });

@@ -6,6 +6,6 @@ import { serveCalls } from "../../worker/threads/serve-calls.ts";
 import { taskFinder } from "./load-tasks.ts";
 
 if (parentPort === null) throw new Error("this module is a thread's, and begins nowhere else");
-const { file, abortFlag } = workerData as ThreadStart;
+const { file, embeddedUrl, abortFlag } = workerData as ThreadStart;
 const path = fileURLToPath(file);
-serveCalls({ port: parentPort, abortFlag, file: path, findTask: taskFinder(path) });
+serveCalls({ port: parentPort, abortFlag, file: path, findTask: taskFinder(path, embeddedUrl) });

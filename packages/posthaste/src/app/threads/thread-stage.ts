@@ -17,6 +17,8 @@ export interface StagedApp {
 export interface ThreadStage {
   /** Every app that the file has made so far. */
   readonly apps: StagedApp[];
+  /** Where the embedded server is, if the worker's app uses that. */
+  readonly embeddedUrl: string | undefined;
   readonly isInsideTask: () => boolean;
   /** Called where the file's own program uses an app: it waits there for ever. */
   readonly hold: () => Promise<never>;

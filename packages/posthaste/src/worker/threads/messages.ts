@@ -18,6 +18,8 @@ export interface AttemptFacts {
 export interface ThreadStart {
   /** The URL of the file that makes the app. */
   readonly file: string;
+  /** Where the embedded server is, if the app uses that: the process that started the thread keeps it alive. */
+  readonly embeddedUrl: string | undefined;
   /** One Int32, raised after an abort was posted: a body that spins looks at it instead of its event loop. */
   readonly abortFlag: SharedArrayBuffer;
 }

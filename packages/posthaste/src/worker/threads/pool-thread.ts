@@ -18,6 +18,8 @@ export interface ThreadProgram {
   readonly entry: URL;
   /** The file that makes the app; the entry loads it. */
   readonly file: URL;
+  /** Where the embedded server is, if the app uses that. Asked for each thread. */
+  readonly embeddedUrl?: () => string | undefined;
 }
 
 export interface PoolThreadOptions {
@@ -48,8 +50,9 @@ export class PoolThread implements Holder {
 
   constructor(options: PoolThreadOptions) {
     this.#options = options;
-    const { entry, file } = options.program;
-    const start: ThreadStart = { file: file.href, abortFlag: this.#abortFlag };
+    const { entry, file, embeddedUrl } = options.program;
+    const abortFlag = this.#abortFlag;
+    const start: ThreadStart = { file: file.href, embeddedUrl: embeddedUrl?.(), abortFlag };
     this.#worker = new Worker(entry, {
       workerData: start,
       name: "posthaste",
