@@ -81,6 +81,8 @@ create table @schema.active_tasks (
   retry_count         integer,
   crash_count         integer,
   priority            smallint not null,
+  -- Claimed under a cap, and counted for it. Null: no cap that its worker knows of.
+  is_capped           boolean,
   queue               text collate "C" not null,
   constraint active_tasks_held check (claimed_at is not null or started_at is not null)
 ) with (
@@ -95,6 +97,9 @@ create table @schema.active_tasks (
 -- settle, start, heartbeat, read, cancel by id. There is none by worker: it would cost each task an entry, for a search
 -- that a worker makes once a heartbeat, in a table that holds what runs at this moment and no more.
 create unique index active_tasks_id_idx on @schema.active_tasks (task_id);
+
+-- queue_load: only what is claimed under a cap pays for it.
+create index active_tasks_capped_idx on @schema.active_tasks (queue) where is_capped;
 
 create table @schema.finished_tasks (
   task_id       uuid not null,

@@ -293,17 +293,18 @@ begin
 end
 $$;
 
--- How many tasks of each queue are under way: those that run, and with `with_claimed` also those that are claimed and whose
--- lease holds. It reads active_tasks from end to end, page by page: that table holds what is under way at this moment, and
--- a scan passes over what has ended since the last vacuum far cheaper than any index does.
+-- How many tasks of each queue are under way that were claimed under a cap: those that run, and with `with_claimed` also
+-- those that are claimed and whose lease holds. Served by active_tasks_capped_idx, which passes over what has ended since
+-- the last vacuum cheaper than the table does (eight times fewer pages).
 create function @schema.queue_load(with_claimed boolean) returns table (queue text, held integer)
-language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = on set enable_indexscan = off as $$
+language plpgsql stable set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_indexscan = on as $$
 #variable_conflict use_column
 begin
   return query
     select queue, count(*)::integer
       from @schema.active_tasks
-     where started_at is not null or (with_claimed and claim_expires_at > statement_timestamp())
+     where is_capped and (started_at is not null or (with_claimed and claim_expires_at > statement_timestamp()))
      group by queue;
 end
 $$;

@@ -128,6 +128,7 @@ test("a claim takes what the plain rule takes, on 300 random cases", async () =>
           status: state === "RUNNING" ? "RUNNING" : "CLAIMED",
         })),
       );
+      await db.sql("update posthaste.active_tasks set is_capped = true");
       await db.sql(
         `update posthaste.active_tasks set claim_expires_at = now() - interval '1 second'
           where task_id = any (array(select task_id from posthaste.active_tasks where started_at is null limit $1))`,
@@ -202,6 +203,7 @@ test("a start keeps to the caps of its queues, in the order in which it was aske
     ["a", "a", "a", "b"].map((queue) => ({ queue, status: "CLAIMED" as const })),
   );
   await addActive(db, [{ queue: "a", status: "RUNNING" }]);
+  await db.sql("update posthaste.active_tasks set is_capped = true");
   const connection = await db.connect();
   const asked = claims.toReversed();
   const reply = await db.store.startTasks(connection, asked, new Map([["a", 2]]));

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { bareStatement, parameter, sql, type Db, type SqlText, type Statement } from "../sql.ts";
 import { completionReply, completionSteps, completionValues } from "./complete-tasks.ts";
 import {
+  isCountedParameter,
   isRunning,
   pickPlain,
   pickRanked,
@@ -125,6 +126,9 @@ function claimStatement(
     : [sql`null`, sql`null`];
   const runs = isStarted ? sql`1` : sql`0`;
   const bornColumns = isStarted ? sql`started_at` : sql`claimed_at, claim_expires_at`;
+  const [cappedColumn, cappedValue] = isRanked
+    ? [sql`, is_capped`, sql`, ${isCountedParameter(isStarted ? 8 : 9)}`]
+    : [sql``, sql``];
   const bornValues = isStarted
     ? sql`statement_timestamp()`
     : sql`statement_timestamp(), statement_timestamp() + $7::float8 * interval '1 millisecond'`;
@@ -157,9 +161,9 @@ function claimStatement(
     ), claimed as (
       insert into ${schema}.active_tasks
         (task_id, claim_id, worker_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count,
-         ${bornColumns})
+         ${bornColumns} ${cappedColumn})
       select task_id, ${NEW_CLAIM_ID}, $5::uuid, queue, priority, enqueued_at, good_until, coalesce(run_no, 0) + ${runs},
-             retry_count, crash_count, ${bornValues}
+             retry_count, crash_count, ${bornValues} ${cappedValue}
         from moved
        where good_until is null or good_until > statement_timestamp()
       returning task_id, claim_id, queue, priority, enqueued_at, run_no, retry_count

@@ -57,8 +57,7 @@ export function pickPlain(schema: SqlText): SqlText {
  * behind its last row that was read is beyond the horizon: an older one might be in that lane. It is left for the next
  * claim, which follows at once.
  *
- * `load` counts what is under way and reads all of active_tasks, which holds what runs at this moment and no more. For
- * its count to be exact the locks of lock-caps.ts come first, in a statement of their own: a snapshot that is older than
+ * `load` counts what is under way, of what was claimed under a cap. For its count to be exact the locks of lock-caps.ts come first, in a statement of their own: a snapshot that is older than
  * the wait for a lock let three run under a cap of one.
  *
  * @param first number of the first of eight parameters, see `rankedValues`
@@ -112,6 +111,11 @@ export function rankedSteps(schema: SqlText, first: number): SqlText {
        where (place, at, task_id) <= (select place, at, task_id from horizon)
           or not exists (select from horizon)
     )`;
+}
+
+/** The parameter of `rankedSteps` that says whether what is claimed counts for a cap; null rather than false. */
+export function isCountedParameter(first: number): SqlText {
+  return sql`nullif(${parameter(first + 4)}::boolean, false)`;
 }
 
 export function pickRanked(schema: SqlText): SqlText {
