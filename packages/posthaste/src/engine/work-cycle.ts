@@ -54,11 +54,12 @@ export function runCycle(
 function runUsual(
   store: Store,
   connection: Connection,
-  { settles, starts, claim, ahead }: CyclePlan,
+  plan: CyclePlan,
 ): Promise<CycleReply> | undefined {
+  const { settles, starts, claim, ahead } = plan;
   const isUsual = settles.length > 0 && starts.length === 0 && ahead === undefined;
-  if (!isUsual || claim === undefined || claim.rules !== undefined) return undefined;
-  if (!settles.every(isCompletion)) return undefined;
+  if (!isUsual || claim === undefined || !settles.every(isCompletion)) return undefined;
+  if (cappedQueues(plan) !== undefined) return undefined; // the locks come first
   return store
     .completeAndClaim(connection, settles, claim)
     .then((reply) => ({ ...reply, start: undefined, ahead: undefined }));

@@ -1,9 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { bareStatement, parameter, sql, type Db, type SqlText, type Statement } from "../sql.ts";
-import { completionReply, completionSteps, completionValues } from "./complete-tasks.ts";
+import {
+  completionReply,
+  completionSteps,
+  completionValues,
+  EXPIRED_ERROR,
+} from "./complete-tasks.ts";
 import {
   isCountedParameter,
   isRunning,
+  leftovers,
   pickPlain,
   pickRanked,
   RANKED_ALLOWED,
@@ -126,14 +132,16 @@ function claimStatement(
     : [sql`null`, sql`null`];
   const runs = isStarted ? sql`1` : sql`0`;
   const bornColumns = isStarted ? sql`started_at` : sql`claimed_at, claim_expires_at`;
-  const [cappedColumn, cappedValue] = isRanked
-    ? [sql`, is_capped`, sql`, ${isCountedParameter(isStarted ? 8 : 9)}`]
-    : [sql``, sql``];
   const bornValues = isStarted
     ? sql`statement_timestamp()`
     : sql`statement_timestamp(), statement_timestamp() + $7::float8 * interval '1 millisecond'`;
-  const ranking = isRanked ? sql`${rankedSteps(schema, isStarted ? 8 : 9)},` : sql``;
-  const places = parameter(isStarted ? 7 : 8);
+  // Behind the six that every claim has: those of the completions or of the lease, then those of the ranking.
+  const ranks = 7 + (completes ? 3 : isStarted ? 0 : 1);
+  const places = parameter(ranks);
+  const [cappedColumn, cappedValue] = isRanked
+    ? [sql`, is_capped`, sql`, ${isCountedParameter(ranks + 1)}`]
+    : [sql``, sql``];
+  const ranking = isRanked ? sql`${rankedSteps(schema, ranks + 1)},` : sql``;
   const lanes = isRanked
     ? sql`unnest($1::text[], $2::smallint[], $3::float8[], ${places}::int[]) with ordinality
            as lane (queue, priority, mark, place, n)`
@@ -198,20 +206,16 @@ export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
   const RANKED = claimStatement(schema, { born, pick: "ranked" });
 
   return async (db: Db, request: ClaimRequest): Promise<ClaimReply> => {
-    const { rules, lanes, leaseMs } = request;
-    const values = [...claimValues(request), ...(born === "RUNNING" ? [] : [leaseMs])];
-    if (rules === undefined) return readRows(await db.query<Row>(PLAIN, values), request).claim;
-    const most = request.most ?? readOfEach(lanes, request.limit);
-    const places = lanes.map(({ place }, n) => place ?? n);
-    const ranking = [places, ...rankedValues(lanes, rules, most)];
-    const rows = await db.query<Row>(RANKED, [...values, ...ranking]);
-    return readRows(rows, request).claim;
+    const values = [...claimValues(request), ...(born === "RUNNING" ? [] : [request.leaseMs])];
+    const claim = request.rules === undefined ? PLAIN : RANKED;
+    return readRows(await db.query<Row>(claim, [...values, ...rankValues(request)]), request).claim;
   };
 }
 
 /** A worker's round trip in one statement: ends what has succeeded, and takes what fits in its place. */
 export function completeAndClaim(schema: SqlText) {
-  const BOTH = claimStatement(schema, { born: "RUNNING", completes: true });
+  const PLAIN = claimStatement(schema, { born: "RUNNING", completes: true });
+  const RANKED = claimStatement(schema, { born: "RUNNING", completes: true, pick: "ranked" });
 
   return async (
     db: Db,
@@ -219,8 +223,19 @@ export function completeAndClaim(schema: SqlText) {
     request: ClaimRequest,
   ): Promise<{ settle: SettleReply; claim: ClaimReply }> => {
     const values = [...claimValues(request), ...completionValues(completed)];
-    return readRows(await db.query<Row>(BOTH, values), request);
+    const both = request.rules === undefined ? PLAIN : RANKED;
+    return readRows(await db.query<Row>(both, [...values, ...rankValues(request)]), request);
   };
+}
+
+function rankValues({
+  lanes,
+  limit,
+  rules,
+  most = readOfEach(lanes, limit),
+}: ClaimRequest): unknown[] {
+  if (rules === undefined) return [];
+  return [lanes.map(({ place }, n) => place ?? n), ...rankedValues(lanes, rules, most)];
 }
 
 /** A random half that is new for every statement, and the task's own random half: a third of what a new uuid for each costs. */
@@ -257,20 +272,13 @@ function readRows(
       tasks,
       expired,
       nextDueMs: nextDueMs ?? null,
-      ...leftovers(request, tasks.length + expired.length, due ?? 0, allowed ?? 0),
+      ...leftovers(request, {
+        taken: tasks.length + expired.length,
+        due: due ?? 0,
+        allowed: allowed ?? 0,
+      }),
     },
   };
-}
-
-function leftovers(
-  { limit, rules }: ClaimRequest,
-  taken: number,
-  due: number,
-  allowed: number,
-): Pick<ClaimReply, "isFull" | "isHeldBack"> {
-  const isPartOfBatch = (rules?.maxClaimBatch ?? 0) > 0 && taken > 0 && taken < due;
-  const isFull = taken >= limit || taken < allowed || isPartOfBatch;
-  return { isFull, isHeldBack: !isFull && taken < due };
 }
 
 function claimedTask(row: TaskRow): ClaimedTask {
@@ -288,6 +296,3 @@ function claimedTask(row: TaskRow): ClaimedTask {
     options,
   };
 }
-
-export const EXPIRED_ERROR = sql`
-  '{"code": "TASK_EXPIRED", "message": "the task did not start before its goodUntil"}'::jsonb`;

@@ -83,3 +83,6 @@ function resultsJson(tasks: readonly SettledTask[]): string | null {
 }
 
 export const CANCELLED_ERROR = sql`'{"code": "TASK_CANCELLED", "message": "the task was cancelled"}'::jsonb`;
+
+export const EXPIRED_ERROR = sql`
+  '{"code": "TASK_EXPIRED", "message": "the task did not start before its goodUntil"}'::jsonb`;

@@ -1,5 +1,5 @@
 import { sql, statement, type Db, type SqlText } from "../sql.ts";
-import { EXPIRED_ERROR } from "./claim-tasks.ts";
+import { EXPIRED_ERROR } from "./complete-tasks.ts";
 
 /**
  * Ends PENDING tasks whose deadline has passed and that nobody claims: no worker serves their queue, or they are not

@@ -134,6 +134,20 @@ export const RANKED_DUE = sql`((select count(*) from candidate) + (select count(
 export const RANKED_ALLOWED = sql`
   (select least((select most from total), count(*) + (select count(*) from horizon))::int from ranked where nth <= free)`;
 
+/** What a claim has left: more to take at once (`isFull`), or something that waits for room under a cap. */
+export function leftovers(
+  { limit, rules }: { readonly limit: number; readonly rules?: ClaimRules | undefined },
+  {
+    taken,
+    due,
+    allowed,
+  }: { readonly taken: number; readonly due: number; readonly allowed: number },
+): { readonly isFull: boolean; readonly isHeldBack: boolean } {
+  const isPartOfBatch = (rules?.maxClaimBatch ?? 0) > 0 && taken > 0 && taken < due;
+  const isFull = taken >= limit || taken < allowed || isPartOfBatch;
+  return { isFull, isHeldBack: !isFull && taken < due };
+}
+
 /** More than any claim takes. */
 const UNLIMITED = 1_000_000_000;
 /** For rows that are passed over because somebody has locked them. */

@@ -1,5 +1,5 @@
 import { sql, statement, type Db, type SqlText, type Statement } from "../sql.ts";
-import { EXPIRED_ERROR } from "./claim-tasks.ts";
+import { EXPIRED_ERROR } from "./complete-tasks.ts";
 import type { Claim } from "./complete-with-effects.ts";
 import { isRunning } from "./pick-ready.ts";
 
