@@ -130,7 +130,7 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       profile: "moves",
       call: (store, db) => store.startTasks(db, claimed, capped.queueCaps),
       indexes: ["active_tasks_id_idx"],
-      mostBuffers: 5_000,
+      mostBuffers: 8_000,
       mostRows: 5_000,
     },
     {
@@ -138,7 +138,7 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       profile: "moves",
       call: (store, db) => store.startTasks(db, claimed),
       indexes: ["active_tasks_id_idx"],
-      mostBuffers: 4_000,
+      mostBuffers: 7_000,
     },
     {
       name: "settle, all succeed",
@@ -167,7 +167,7 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       profile: "moves",
       call: (store, db) => store.holdClaims.renew(db, [...claimed, ...running], 60_000),
       indexes: ["active_tasks_id_idx"],
-      mostBuffers: 3_000,
+      mostBuffers: 6_000,
     },
     {
       // It reads the 2,000 rows of what runs at this moment, all workers', once a heartbeat: an index by worker would
