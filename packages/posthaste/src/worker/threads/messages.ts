@@ -1,18 +1,15 @@
 /** What the two sides of a thread say to each other. Everything here must survive a structured clone. */
+import type { TaskContext } from "../../define/task-context.ts";
 import type { Logger } from "../../domain/logger.ts";
 import type { AbortReason } from "../../domain/task-aborted.ts";
 import type { Execution } from "../execute-task.ts";
 import type { CompletionState } from "../completion.ts";
 
 /** What a handler is told about its attempt, as far as it is plain data. */
-export interface AttemptFacts {
-  readonly taskId: string;
-  readonly name: string;
-  readonly queue: string;
-  readonly attempt: number;
-  readonly workerId: string;
-  readonly claimId: string;
-}
+export type AttemptFacts = Pick<
+  TaskContext,
+  "taskId" | "name" | "queue" | "attempt" | "workerId" | "claimId"
+>;
 
 /** What a thread is born with. */
 export interface ThreadStart {
