@@ -129,6 +129,8 @@ create table @schema.finished_tasks (
 
 -- read by id; and nothing ends twice
 create unique index finished_tasks_id_idx on @schema.finished_tasks (task_id);
+-- retention: rows arrive in the order of their time
+create index finished_tasks_time_idx on @schema.finished_tasks using brin (finished_at);
 
 -- Attempts that were not the last one; the last one is the row in finished_tasks.
 create table @schema.attempts (
@@ -180,9 +182,21 @@ create table @schema.workers (
   queues            text[] not null,
   task_names        text[] not null,
   concurrency       integer not null,
-  state             text collate "C" not null check (state in ('running', 'stopping', 'stopped')),
+  -- dead: others found that its process is gone or silent for too long, and its tasks are taken from it. For good: if it
+  -- comes back, it registers anew under another id.
+  state             text collate "C" not null check (state in ('running', 'stopping', 'stopped', 'dead')),
   started_at        timestamptz not null default clock_timestamp(),
-  last_heartbeat_at timestamptz not null default clock_timestamp()
+  last_heartbeat_at timestamptz not null default clock_timestamp(),
+  -- The advisory lock that its session holds for as long as its process lives. Null: it has no session of its own
+  -- (behind a pooler), and only its heartbeats speak for it.
+  liveness_key      integer,
+  -- Since when that lock is missing, and what the last heartbeat was then.
+  lock_missing_since timestamptz,
+  lock_missing_beat timestamptz,
+  died_at           timestamptz,
+  -- How long its event loop had not turned at the last heartbeat.
+  loop_blocked_ms   integer not null default 0,
+  metadata          jsonb
 );
 
 -- Every task with its status and all its timestamps. One inner join for each status, with the status as a literal, so

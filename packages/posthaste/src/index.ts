@@ -8,6 +8,21 @@ export type {
 } from "./app/read-app-config.ts";
 export type { SendManyItem } from "./app/send-many-items.ts";
 export { defineTask, implement } from "./define/define-task.ts";
+export type {
+  FailedEvent,
+  Hooks,
+  InterruptedTask,
+  InterruptionReason,
+  RetriedEvent,
+  RunEndEvent,
+  RunEvent,
+  TaskEvent,
+  TaskInterruptedEvent,
+  TaskRecoveryAnswer,
+  TaskRecoveryEvent,
+  WorkerEvent,
+  WorkerRecoveredEvent,
+} from "./define/hooks.ts";
 export { exponential, fixed } from "./define/retry-policies.ts";
 export type { CodeOf, InputOf, OutputOf, Task, TaskContract } from "./define/task.ts";
 export type { CallersTransaction, SendOptions, TaskOptions } from "./define/send-options.ts";

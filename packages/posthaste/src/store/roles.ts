@@ -84,6 +84,9 @@ begin
   grant select, insert, update, delete on @schema.ready_tasks, @schema.active_tasks to @worker;
   grant select, insert, update on @schema.workers, @schema.progress to @worker;
   grant select on @schema.queues to @worker;
+  -- Vouches for what it runs, and takes over from those that fell silent.
+  grant select, insert on @schema.heartbeats, @schema.worker_states, @schema.recoveries to @worker;
+  grant usage on sequence @schema.liveness_keys to @worker;
   grant execute on function @schema.queue_load(boolean) to @worker;
 end
 $grants$;

@@ -6,7 +6,8 @@ export function useCleanTables(db: TestDatabase): void {
   beforeEach(async () => {
     await db.sql(
       `truncate posthaste.submissions, posthaste.ready_tasks, posthaste.active_tasks, posthaste.finished_tasks,
-                posthaste.attempts, posthaste.waiters, posthaste.workers, posthaste.queues, posthaste.progress`,
+                posthaste.attempts, posthaste.waiters, posthaste.workers, posthaste.queues, posthaste.progress,
+                posthaste.heartbeats, posthaste.worker_states, posthaste.recoveries`,
     );
   });
 }

@@ -1,0 +1,73 @@
+-- What workers say of themselves and of their tasks, and what others did about those that fell silent.
+
+-- The key of the advisory lock by which a worker's session shows that its process lives: a new one for every session, so
+-- that a session which is half dead cannot keep its own successor out.
+create sequence @schema.liveness_keys as integer cycle;
+
+-- The history of heartbeats, for people to read; what is judged is active_tasks.heartbeat_at, which belongs to one claim.
+-- A task that ends within an interval has none.
+create table @schema.heartbeats (
+  id        bigint generated always as identity primary key,
+  task_id   uuid not null,
+  claim_id  uuid not null,
+  sender_id uuid not null,
+  sent_at   timestamptz not null,
+  pid       integer not null,
+  -- claimer: for a task that is claimed and not started. runner: for one that runs.
+  role      text collate "C" not null check (role in ('claimer', 'runner')),
+  hostname  text not null
+);
+
+-- the heartbeats of a task
+create index heartbeats_task_idx on @schema.heartbeats (task_id, sent_at);
+-- retention: rows arrive in the order of their time, so a summary of each stretch of pages finds the old ones
+create index heartbeats_time_idx on @schema.heartbeats using brin (sent_at);
+
+-- How each worker was, now and then.
+create table @schema.worker_states (
+  id            bigint generated always as identity primary key,
+  worker_id     uuid not null,
+  taken_at      timestamptz not null default clock_timestamp(),
+  hostname      text not null,
+  pid           integer not null,
+  state         text collate "C" not null,
+  concurrency   integer not null,
+  tasks_running integer not null,
+  tasks_claimed integer not null,
+  -- Of one core, since the snapshot before.
+  cpu_percent   real not null,
+  rss_bytes     bigint not null,
+  heap_bytes    bigint not null,
+  -- The longest that the event loop kept others waiting since the snapshot before.
+  loop_lag_ms   integer not null,
+  config        jsonb not null
+);
+
+-- the states of a worker, latest first
+create index worker_states_worker_idx on @schema.worker_states (worker_id, taken_at);
+create index worker_states_time_idx on @schema.worker_states using brin (taken_at);
+
+-- Every task that was taken from a worker, or left to it on purpose: why, on what evidence, and what became of it.
+create table @schema.recoveries (
+  id           bigint generated always as identity primary key,
+  task_id      uuid not null,
+  claim_id     uuid not null,
+  -- Who held it.
+  worker_id    uuid not null,
+  recovered_at timestamptz not null,
+  -- When it is due again; of a task that is left alone, until when. Null: it has ended.
+  due_at       timestamptz,
+  run_no       integer not null,
+  -- CLAIMED or RUNNING: what it was.
+  status       text collate "C" not null,
+  reason       text collate "C" not null check (reason in
+    ('worker crashed', 'worker silent', 'worker unknown', 'claim stale', 'lease expired', 'run stale', 'shutdown')),
+  decision     text collate "C" not null check (decision in ('release', 'requeue', 'retry', 'fail', 'cancel', 'skip')),
+  -- The worker that did it, or "admin".
+  recovered_by text collate "C" not null,
+  evidence     jsonb not null
+);
+
+-- is this claim to be left alone; the recoveries of a task
+create index recoveries_task_idx on @schema.recoveries (task_id, claim_id);
+create index recoveries_time_idx on @schema.recoveries using brin (recovered_at);
