@@ -5,7 +5,7 @@ import type { TaskFailure } from "../domain/result.ts";
 import type { TaskStatus } from "../domain/task-lifecycle.ts";
 
 /** One function or several; several are called in their order. */
-export type OneOrMore<Hook> = Hook | readonly Hook[];
+export type OneOrMore<Item> = Item | readonly Item[];
 
 /** Decides, or is told and must be waited for. */
 type Hook<Event, Answer = void> = (event: Event) => MaybePromise<Answer>;
