@@ -1,5 +1,9 @@
 /** Every field of `posthaste(config)`: see field.ts for what is made from it, config-rules.ts for the rules across fields. */
-import { recoveryFields, resilienceFields } from "./config-recovery-fields.ts";
+import {
+  recoveryFields,
+  resilienceFields,
+  workerRecoveryFields,
+} from "./config-recovery-fields.ts";
 import type { Field } from "./field.ts";
 
 export const LOWEST_PRIORITY = 100;
@@ -174,6 +178,7 @@ export const configTable: readonly DescribedField[] = [
     unknownTasks: plainFields.unknownTasks,
   }),
   ...inside("recovery", recoveryFields),
+  ...inside("workerRecovery", workerRecoveryFields),
   ...inside("resilience", resilienceFields),
   ...inside("payload", payloadFields),
   ...inside("", {

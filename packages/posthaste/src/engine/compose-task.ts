@@ -216,7 +216,7 @@ function policyText(
   return text;
 }
 
-function decidedText({ retry, timeoutMs }: AnyContract): string {
-  if (retry === undefined && timeoutMs === undefined) return "";
-  return `,"options":${JSON.stringify({ retry, timeoutMs })}`;
+function decidedText({ retry, timeoutMs, onCrash, maxCrashes }: AnyContract): string {
+  const text = JSON.stringify({ retry, timeoutMs, onCrash, maxCrashes });
+  return text === "{}" ? "" : `,"options":${text}`;
 }
