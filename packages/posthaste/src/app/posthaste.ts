@@ -17,7 +17,7 @@ import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/
 import { Database } from "../engine/database.ts";
 import { ownChannel } from "../engine/wake-workers.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
-import { startReaper } from "../reaper/reaper.ts";
+import { startMaintenance } from "../reaper/maintenance.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
 import { Listener } from "../runtime/listener.ts";
 import { onStopSignals } from "../runtime/stop-signals.ts";
@@ -100,7 +100,10 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     task: (_task, id) => taskHandle(database, waits, requireUuid(id)),
     worker: (options) => makeWorker(parts, options),
     runWorker: (options) => runUntilSignal(makeWorker(parts, options)),
-    admin: makeAdmin(database, [...(parts.config.queues?.keys() ?? [])]),
+    admin: makeAdmin(
+      { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
+      [...(parts.config.queues?.keys() ?? [])],
+    ),
     check: ({ live = false } = {}) => checkApp({ tasks, contracts, database, live }),
     ensureSchema: () => database.ensureSchema(),
     migrate: () => database.migrate(),
@@ -179,6 +182,8 @@ function assemble(given: AppConfig) {
   const file = namedFile;
   return {
     config,
+    hooks: {},
+    log,
     tasks,
     contracts,
     context,
@@ -213,7 +218,16 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     log,
     makeContext: context,
     sendChild: childSender(parts),
-    startMaintenance: () => startReaper({ database, recovery: config.recovery, log }),
+    startMaintenance: ({ workerId, leads }) =>
+      startMaintenance({
+        database,
+        recovery: config.recovery,
+        workerRecovery: plan.workerRecovery,
+        workerId,
+        hooks: parts.hooks,
+        log,
+        isLeader: leads,
+      }),
     onStopped: () => workers.delete(worker),
   });
   workers.add(worker);

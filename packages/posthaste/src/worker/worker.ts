@@ -17,11 +17,21 @@ import { watchStrayErrors } from "./stray-errors.ts";
 import { openEars } from "./worker-ears.ts";
 import { WorkLoop, type WorkLoopOptions } from "./work-loop.ts";
 
+export interface Maintenance {
+  /** A worker has died: what it held is waiting. */
+  wake(): void;
+  stop(): Promise<void>;
+}
+
 export interface WorkerSetup extends Omit<WorkLoopOptions, "services">, ServiceParts {
   readonly listener: Listener;
   readonly version: string;
   /** The maintenance that runs beside every worker. */
-  readonly startMaintenance: () => Periodic;
+  readonly startMaintenance: (me: {
+    readonly workerId: string;
+    /** Whether this worker is the one that looks after the others. */
+    readonly leads: () => boolean;
+  }) => Maintenance;
   readonly onStopped: () => void;
 }
 
@@ -123,7 +133,7 @@ export class Worker implements AsyncDisposable {
       services,
       done: loop.run(),
       unwatch: watchStrayErrors(() => this.stop()),
-      maintenance: this.#setup.startMaintenance(),
+      maintenance: this.#setup.startMaintenance({ workerId: this.id, leads: () => true }),
       closeEars: openEars({
         listener,
         schema: store.schema,
@@ -154,18 +164,14 @@ export class Worker implements AsyncDisposable {
     };
   }
 
-  /** For every notification that got lost: tasks that were cancelled, and claims that somebody let expire. */
+  /** For every notification that got lost: tasks that were cancelled. */
   async #poll(loop: WorkLoop): Promise<void> {
-    const { database, config } = this.#setup;
-    const { store, reads } = database;
+    const { store, reads } = this.#setup.database;
     const running = [...loop.held.running].map(({ claimed }) => claimed);
     if (running.length > 0) {
       for (const claim of await store.holdClaims.cancelled(reads, running))
         this.#cancel(loop, claimKey(claim));
     }
-    if (config.prefetchBuffer === 0) return;
-    for (const { queue, priority } of await store.releaseExpired(reads, null))
-      loop.hint(queue, { priority, due: "back" });
   }
 
   #cancel(loop: WorkLoop, key: string): void {
@@ -258,6 +264,6 @@ interface Life {
   readonly closeEars: () => void;
   readonly heartbeat: Periodic;
   readonly poll: Periodic;
-  readonly maintenance: Periodic;
+  readonly maintenance: Maintenance;
   readonly unwatch: () => void;
 }
