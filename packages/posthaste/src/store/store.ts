@@ -15,6 +15,7 @@ import { listWorkers } from "./queries/list-workers.ts";
 import { lockCaps } from "./queries/lock-caps.ts";
 import { matchSubmissions } from "./queries/match-submissions.ts";
 import { notifyQueues } from "./queries/notify-queues.ts";
+import { liveness } from "./queries/liveness.ts";
 import { ping } from "./queries/ping.ts";
 import { pauseQueues } from "./queries/pause-queues.ts";
 import { readClock } from "./queries/read-clock.ts";
@@ -26,7 +27,9 @@ import { settleTasks } from "./queries/settle-tasks.ts";
 import { startTasks } from "./queries/start-tasks.ts";
 import { surveyLanes } from "./queries/survey-lanes.ts";
 import { sweepWorkers } from "./queries/sweep-workers.ts";
+import { vouch } from "./queries/vouch.ts";
 import { watchTasks } from "./queries/watch-tasks.ts";
+import { workerStates } from "./queries/worker-states.ts";
 import { schemaText } from "./sql.ts";
 
 export type Store = ReturnType<typeof createStore>;
@@ -48,6 +51,9 @@ export function createStore(schema: string) {
     reportProgress: reportProgress(text),
     findOwnCommits: findOwnCommits(text),
     holdClaims: holdClaims(text),
+    liveness: liveness(schema),
+    vouch: vouch(text),
+    workerStates: workerStates(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
     recoverTasks: recoverTasks(text),
