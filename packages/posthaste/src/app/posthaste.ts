@@ -15,6 +15,7 @@ import { atLevel } from "../domain/level-logger.ts";
 import type { Logger } from "../domain/logger.ts";
 import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
+import { noHooks } from "../engine/recover-tasks.ts";
 import { ownChannel } from "../engine/wake-workers.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
 import { startMaintenance } from "../reaper/maintenance.ts";
@@ -182,7 +183,7 @@ function assemble(given: AppConfig) {
   const file = namedFile;
   return {
     config,
-    hooks: {},
+    hooks: noHooks,
     log,
     tasks,
     contracts,

@@ -33,10 +33,15 @@ import { wakeQueues, type Landed } from "./wake-workers.ts";
 
 /** What hooks want to know and to say. None of them rejects or takes for ever. */
 export interface RecoveryHooks {
-  readonly taskRecovery?: (event: TaskRecoveryEvent) => Promise<TaskRecoveryAnswer>;
-  readonly taskInterrupted?: (event: TaskInterruptedEvent) => void;
-  readonly workerRecovered?: (event: WorkerRecoveredEvent) => void;
+  readonly emit: {
+    readonly taskInterrupted?: (event: TaskInterruptedEvent) => void;
+    readonly workerRecovered?: (event: WorkerRecoveredEvent) => void;
+  };
+  /** Undefined: there is nobody to ask. */
+  readonly askRecovery: ((event: TaskRecoveryEvent) => Promise<TaskRecoveryAnswer>) | undefined;
 }
+
+export const noHooks: RecoveryHooks = { emit: {}, askRecovery: undefined };
 
 export interface Recoverer {
   readonly database: Database;
@@ -105,7 +110,7 @@ export async function planRecovery(
   criteria: RecoveryCriteria,
 ): Promise<RecoveredTask[]> {
   const planned: RecoveredTask[] = [];
-  for await (const page of decidedPages({ ...recoverer, hooks: {} }, criteria)) {
+  for await (const page of decidedPages({ ...recoverer, hooks: noHooks }, criteria)) {
     planned.push(...page.map((task) => recoveredTask(task, task.recovery.decision.decision)));
   }
   return planned;
@@ -164,9 +169,9 @@ async function askHook(
   cause: RecoveryCause,
   found: FoundTask,
 ): Promise<TaskRecoveryAnswer> {
-  const { taskRecovery } = recoverer.hooks;
-  if (taskRecovery === undefined || found.isCancelRequested) return { action: "default" };
-  return taskRecovery(recoveryEvent(recoverer, cause, found));
+  const { askRecovery } = recoverer.hooks;
+  if (askRecovery === undefined || found.isCancelRequested) return { action: "default" };
+  return askRecovery(recoveryEvent(recoverer, cause, found));
 }
 
 function recoveryEvent(
@@ -223,7 +228,7 @@ export async function tellOf(
         : "a task was taken from its worker",
     );
     if (decision !== "skip")
-      hooks.taskInterrupted?.({ ...recoveryEvent(recoverer, cause, found), decision });
+      hooks.emit.taskInterrupted?.({ ...recoveryEvent(recoverer, cause, found), decision });
     return [recoveredTask(task, decision)];
   });
 }

@@ -47,7 +47,7 @@ export async function sweepWorkers(recoverer: Recoverer, settings: SweepSettings
   }
   const sweep = sweepOf(found);
   const { workerIds, recoveredCount } = sweep;
-  if (workerIds.length > 0) hooks.workerRecovered?.({ workerIds, recoveredCount });
+  if (workerIds.length > 0) hooks.emit.workerRecovered?.({ workerIds, recoveredCount });
   return sweep;
 }
 
