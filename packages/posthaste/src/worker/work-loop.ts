@@ -2,11 +2,7 @@
  * The worker's loop: one round trip after the other, each carrying everything that is ready at that moment. While one is
  * under way, bodies end and slots free up; the next takes it all. Nothing lingers and nothing is asked for in vain.
  */
-import type { Config } from "../domain/config.ts";
-import type { Logger } from "../domain/logger.ts";
 import type { WakeHint } from "../domain/wake-hint.ts";
-import type { WorkerPlan } from "../domain/worker-options.ts";
-import type { Database } from "../engine/database.ts";
 import { wakeQueues } from "../engine/wake-workers.ts";
 import { runCycle, tellWaiters, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
@@ -21,20 +17,10 @@ import { inClaimOrder } from "./claim-order.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { reviewSettles } from "./review-settles.ts";
-import type { RunServices } from "./run-services.ts";
 import { settleOneByOne } from "./settle-one-by-one.ts";
-import type { TaskRegistry } from "./task-registry.ts";
 import { TaskRun } from "./task-run.ts";
 import { watchLink } from "./watch-link.ts";
-
-export interface WorkLoopOptions {
-  readonly database: Database;
-  readonly config: Config;
-  readonly plan: WorkerPlan;
-  readonly registry: TaskRegistry;
-  readonly services: RunServices;
-  readonly log: Logger;
-}
+import type { WorkLoopOptions } from "./work-loop-options.ts";
 
 interface LoopPlan extends CyclePlan {
   readonly settles: readonly EndedTask[];
