@@ -4,6 +4,7 @@ import type { WorkerContext } from "../define/task-context.ts";
 import type { Config } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
+import type { HookRunner } from "../engine/hooks.ts";
 import { ProgressReports } from "./progress-reports.ts";
 import type { RunServices, SendChild } from "./run-services.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
@@ -16,10 +17,11 @@ export interface ServiceParts {
   readonly threads: ThreadPool | undefined;
   /** Makes what bodies find as `ctx.context`. */
   readonly makeContext: () => MaybePromise<WorkerContext>;
+  readonly hooks: HookRunner;
 }
 
 export async function makeServices(
-  { database, config, sendChild, threads, makeContext }: ServiceParts,
+  { database, config, sendChild, threads, makeContext, hooks }: ServiceParts,
   workerId: string,
   log: Logger,
 ): Promise<RunServices> {
@@ -34,6 +36,7 @@ export async function makeServices(
     onLargeResult: warnOnce(log, config.payload.warnBytes),
     sendChild,
     threads,
+    hooks,
   };
 }
 

@@ -8,13 +8,14 @@ import type { WakeHint } from "../domain/wake-hint.ts";
 import type { WorkerPlan } from "../domain/worker-options.ts";
 import type { Database } from "../engine/database.ts";
 import { wakeQueues, type Landed } from "../engine/wake-workers.ts";
-import { runCycle, tellWaiters, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
+import { runCycle, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { StartReply } from "../store/queries/start-tasks.ts";
+import { announceEnds, announceExpired, runEvent } from "./announce-runs.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
 import { inClaimOrder } from "./claim-order.ts";
@@ -173,10 +174,11 @@ export class WorkLoop {
   }
 
   async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
-    const { store } = this.#options.database;
+    const { database, services } = this.#options;
     const wakesBefore = this.#desk.wakes;
-    const reply = await runCycle(store, connection, plan, this.#onNotifyError);
+    const reply = await runCycle(database.store, connection, plan, this.#onNotifyError);
     this.held.written(plan.settles);
+    if (reply.settle !== undefined) announceEnds(services, plan.settles, reply.settle);
     this.#startTasks(connection, plan, reply);
     this.#desk.fed(plan.claim, reply.claim, wakesBefore);
     this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
@@ -184,9 +186,8 @@ export class WorkLoop {
     this.#putBack(connection, plan.settles);
     if (reply.settle !== undefined) {
       await reviewSettles({
-        store,
+        services,
         connection,
-        log: this.#options.log,
         settles: plan.settles,
         reply: reply.settle,
         onNotifyError: this.#onNotifyError,
@@ -202,7 +203,7 @@ export class WorkLoop {
     // Fetched by a cycle that was under way when the worker was told to stop.
     if (this.#isDraining) this.held.releaseAhead();
     const expired = [reply.start, reply.claim, reply.ahead].flatMap((part) => part?.expired ?? []);
-    tellWaiters(this.#options.database.store, connection, expired, this.#onNotifyError);
+    announceExpired(this.#options.services, connection, expired, this.#onNotifyError);
   }
 
   /** Of what was fetched ahead: runs what could be started, gives back what is paused, keeps what waits for a cap. */
@@ -236,6 +237,7 @@ export class WorkLoop {
     const { registry, services } = this.#options;
     const run = new TaskRun(task, registry.get(task.name), services);
     this.held.running.add(run);
+    services.hooks.emit.taskStarted?.(runEvent(task, services.workerId));
     run.run(this.#ended);
   }
 
@@ -281,8 +283,7 @@ export class WorkLoop {
   async #settleApart(settles: readonly EndedTask[]): Promise<boolean> {
     const connection = await this.#link.connection().catch(() => undefined); // the loop tries again
     if (connection === undefined) return false;
-    const { database, log } = this.#options;
-    const { written, refused } = await settleOneByOne(database.store, connection, settles, log);
+    const { written, refused } = await settleOneByOne(this.#options.services, connection, settles);
     this.held.written(written);
     for (const settled of refused) this.held.giveUpOn(settled);
     return written.length + refused.length > 0;

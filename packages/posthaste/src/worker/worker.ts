@@ -1,6 +1,7 @@
 /** A worker from start to stop: its row in the registry, its ear on its queues, its loop, its heartbeat. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import type { WorkerEvent } from "../define/hooks.ts";
 import { childLogger } from "../domain/child-logger.ts";
 import { concurrencyLine, effectiveConfig } from "../domain/config-settings.ts";
 import { PosthasteError } from "../domain/errors.ts";
@@ -88,7 +89,7 @@ export class Worker implements AsyncDisposable {
 
   async #begin(): Promise<Life> {
     const { database, plan, config, registry } = this.#setup;
-    const name = plan.name ?? `${hostname()}:${process.pid}`;
+    const name = this.#name;
     this.#log.info({ config: effectiveConfig(config, plan) }, "effective config");
     this.#log.info(concurrencyLine(config, plan));
     const services = await makeServices(this.#setup, this.id, this.#log);
@@ -111,6 +112,7 @@ export class Worker implements AsyncDisposable {
       { name, queues: plan.queues, concurrency: plan.concurrency, tasks: registry.size },
       "worker started",
     );
+    this.#setup.hooks.emit.workerStarted?.(this.#event());
     return life;
   }
 
@@ -222,7 +224,16 @@ export class Worker implements AsyncDisposable {
     await this.#setState("stopped");
     life.unwatch();
     this.#setup.onStopped();
+    this.#setup.hooks.emit.workerStopped?.(this.#event());
     this.#log.info("worker stopped");
+  }
+
+  get #name(): string {
+    return this.#setup.plan.name ?? `${hostname()}:${process.pid}`;
+  }
+
+  #event(): WorkerEvent {
+    return { workerId: this.id, name: this.#name, queues: this.#setup.plan.queues };
   }
 
   /** The grace is over: signals abort, and what still runs a second later is given back under its claim. */
