@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { defineTask } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
+import { recordingLogger } from "../support/loggers.ts";
 import { useHeldTasks } from "../worker/held-task.ts";
 
 const db = useDatabase();
@@ -59,7 +60,7 @@ test("a task shorter than an interval writes none", async () => {
   for (let round = 0; round < 3; round++) {
     const sent = await app.sendMany(
       nap,
-      Array.from({ length: 20 }, () => null),
+      Array.from({ length: 20 }, () => undefined),
     );
     await Promise.all(sent.map((handle) => handle.value({ timeoutMs: 10_000 })));
   }
@@ -82,7 +83,7 @@ test("they go on while the worker drains", async () => {
 });
 
 test("a task that blocks the event loop keeps its heartbeats, and what blocked is said", async () => {
-  const lines: string[] = [];
+  const logger = recordingLogger();
   const spin = defineTask({
     name: "spin",
     run: (ms: number) => {
@@ -90,8 +91,6 @@ test("a task that blocks the event loop keeps its heartbeats, and what blocked i
     },
   });
   const held = heldTask();
-  const note = (_: object, message: string): void => void lines.push(message);
-  const logger = { debug: note, info: note, warn: note, error: note };
   const app = db.app({ tasks: [spin, held.task], recovery: often, logger });
   await app.worker({ concurrency: 2 }).start();
   const beside = await app.send(held.task, "beside");
@@ -104,7 +103,8 @@ test("a task that blocks the event loop keeps its heartbeats, and what blocked i
     [beside.id],
   );
   expect(row?.rows).toBeGreaterThanOrEqual(3);
-  await expect.poll(() => lines.join("\n")).toContain("the event loop was blocked");
+  const said = (): string => logger.lines.map(({ message }) => message).join("\n");
+  await expect.poll(said).toContain("the event loop was blocked");
 });
 
 test("a snapshot of the worker is kept: load, processor, memory, lag, config", async () => {
