@@ -81,7 +81,7 @@ export function makeAdmin(parts: RecoveryAdminParts, known: readonly string[]): 
         const wanted = requireUuid(id);
         return repeatSafely(() => readTaskInfo(database, wanted));
       },
-      cancel: async (id) => cancelTask(database, requireUuid(id)),
+      cancel: async (id) => cancelTask(database, parts.hooks, requireUuid(id)),
     },
   };
 }

@@ -8,12 +8,12 @@ import type { HeldStatus, InterruptionEvidence, RecoveryCause } from "../domain/
 import { isRecord, OptionReader, shown } from "../domain/option-reader.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
+import type { HookRunner } from "../engine/hooks.ts";
 import {
   planRecovery,
   recoverTasks,
   type RecoveredTask,
   type Recoverer,
-  type RecoveryHooks,
 } from "../engine/recover-tasks.ts";
 import { planSweep, sweepWorkers, type Sweep } from "../engine/sweep-workers.ts";
 import { isUuid } from "../engine/uuid-v7.ts";
@@ -119,7 +119,7 @@ export interface RecoveryAdminParts {
   readonly database: Database;
   readonly recovery: RecoveryConfig;
   readonly workerRecovery: WorkerRecoveryConfig;
-  readonly hooks: RecoveryHooks;
+  readonly hooks: HookRunner;
   readonly log: Logger;
 }
 

@@ -15,12 +15,10 @@ import { atLevel } from "../domain/level-logger.ts";
 import type { Logger } from "../domain/logger.ts";
 import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
-import { noHooks } from "../engine/recover-tasks.ts";
-import { ownChannel } from "../engine/wake-workers.ts";
+import { hookRunner } from "../engine/hooks.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
 import { startMaintenance } from "../reaper/maintenance.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
-import { Listener } from "../runtime/listener.ts";
 import { onStopSignals } from "../runtime/stop-signals.ts";
 import { version } from "../version.ts";
 import { taskRegistry } from "../worker/task-registry.ts";
@@ -30,6 +28,7 @@ import type { BodyServices, SendChild } from "../worker/run-services.ts";
 import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
 import { callerFile } from "./caller-file.ts";
+import { makeListener } from "./make-listener.ts";
 import { readAppConfig, type AppConfig } from "./read-app-config.ts";
 import { readItems, type SendManyItem } from "./send-many-items.ts";
 import { threadProblems, threadProgram } from "./threads/thread-program.ts";
@@ -78,7 +77,7 @@ export interface Posthaste extends AsyncDisposable {
  */
 export function posthaste(given: AppConfig = {}): Posthaste {
   const parts = assemble(given);
-  const { database, waits, sender, tasks, contracts } = parts;
+  const { database, sender, tasks, contracts } = parts;
   let closing: Promise<void> | undefined;
 
   parts.file ??= callerFile(posthaste);
@@ -92,13 +91,13 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
     }),
     async send(task, ...[input, options]) {
-      return taskHandle(database, waits, await sender.send(task, input, options));
+      return handleOf(parts, await sender.send(task, input, options));
     },
     async sendMany(task, items, { tx, ...shared } = {}) {
       const ids = await sender.sendMany(task, readItems(task, items, shared), tx);
-      return ids.map((id) => taskHandle(database, waits, id));
+      return ids.map((id) => handleOf(parts, id));
     },
-    task: (_task, id) => taskHandle(database, waits, requireUuid(id)),
+    task: (_task, id) => handleOf(parts, requireUuid(id)),
     worker: (options) => makeWorker(parts, options),
     runWorker: (options) => runUntilSignal(makeWorker(parts, options)),
     admin: makeAdmin(
@@ -150,6 +149,7 @@ function assemble(given: AppConfig) {
     tasks,
     contracts,
     context = (): WorkerContext => undefined,
+    hooks: listed,
     file: namedFile,
   } = readAppConfig(given, process.env);
   const log = given.logger ?? jsonLogger("info");
@@ -158,32 +158,16 @@ function assemble(given: AppConfig) {
   const location = new DatabaseLocation(config, log);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
-  const { notifyPollIntervalMs: pollEveryMs, dbRetryInitialMs, dbRetryMaxMs } = config.resilience;
-  const listener = new Listener({
-    open: () => database.openSession(),
-    notify: (channel) => database.notify(channel),
-    ownChannel: ownChannel(schema),
-    // Never long: its return ends the longer pauses of workers, and waits for results rely on it.
-    backoff: { initialMs: dbRetryInitialMs, maxMs: Math.min(dbRetryMaxMs, 3_000) },
-    onDown: (error) =>
-      log.warn(
-        { error: String(error) },
-        "the listener lost its connection; polling until it is back",
-      ),
-    onSilent: () =>
-      log.warn(
-        { pollEveryMs },
-        "notifications do not arrive: polling instead. Behind a pooler in transaction mode, give database.sessionUrl, a direct connection",
-      ),
-  });
+  const { notifyPollIntervalMs: pollEveryMs } = config.resilience;
+  const listener = makeListener(database, config, log);
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
-  const sender = new Sender(database, config, log);
+  const hooks = hookRunner(listed, log);
+  const sender = new Sender(database, config, log, hooks.emit);
   const workers = new Set<Worker>();
   /** What a thread for blocking tasks loads. */
   const file = namedFile;
   return {
     config,
-    hooks: noHooks,
     log,
     tasks,
     contracts,
@@ -193,6 +177,7 @@ function assemble(given: AppConfig) {
     database,
     listener,
     waits,
+    hooks,
     sender,
     workers,
     namedFile,
@@ -200,8 +185,15 @@ function assemble(given: AppConfig) {
   };
 }
 
+function handleOf<T extends AnyContract>(
+  { database, waits, hooks }: Parts,
+  id: string,
+): TaskHandle<T> {
+  return taskHandle(database, waits, hooks, id);
+}
+
 function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
-  const { config, tasks, context, logAt, database, listener, workers, file } = parts;
+  const { config, tasks, context, hooks, logAt, database, listener, workers, file } = parts;
   const { plan, problems } = readWorkerOptions(options, config, availableParallelism());
   const found = [...problems, ...threadProblems(tasks, file)];
   if (found.length > 0) {
@@ -218,6 +210,7 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     version,
     log,
     makeContext: context,
+    hooks,
     sendChild: childSender(parts),
     startMaintenance: ({ workerId, leads }) =>
       startMaintenance({
@@ -225,7 +218,7 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
         recovery: config.recovery,
         workerRecovery: plan.workerRecovery,
         workerId,
-        hooks: parts.hooks,
+        hooks,
         log,
         isLeader: leads,
       }),
@@ -246,9 +239,9 @@ function threadPool(
   return new ThreadPool({ program: { ...threadProgram(file), embeddedUrl }, threads, log });
 }
 
-function childSender({ database, waits, sender }: Parts): SendChild {
+function childSender(parts: Parts): SendChild {
   return async (parent, task, input, options) =>
-    taskHandle(database, waits, await sender.sendAsChild(parent, task, input, options));
+    handleOf(parts, await parts.sender.sendAsChild(parent, task, input, options));
 }
 
 /** What bodies may ask for on a thread that has loaded this app: its context is made once, when the first one begins. */
@@ -285,6 +278,7 @@ async function runUntilSignal(worker: Worker): Promise<void> {
 async function closeAll({
   workers,
   sender,
+  hooks,
   waits,
   listener,
   database,
@@ -292,6 +286,7 @@ async function closeAll({
 }: Parts): Promise<void> {
   await Promise.all([...workers].map((worker) => worker.stop()));
   await sender.close();
+  await hooks.idle();
   await Promise.all([waits.close(), listener.close()]);
   await database.close();
   await location.release();

@@ -1,4 +1,6 @@
 /** Everything `posthaste()` was given, checked together: the config's rules and the tasks' among each other. */
+import { hooksProblems } from "../define/hook-rules.ts";
+import type { Hooks } from "../define/hooks.ts";
 import type { MaybePromise } from "../define/schema.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import { isContract, isTask, type AnyContract, type AnyTask } from "../define/task.ts";
@@ -59,6 +61,12 @@ export interface AppConfig {
   };
   /** Makes, once for each worker, what handlers get as `ctx.context`. */
   readonly context?: () => MaybePromise<WorkerContext>;
+  /**
+   * What is asked when a task is taken from its worker, and told of what happens: each a function or a list of them.
+   *
+   *     hooks: { taskFailed: ({ name, error }) => metrics.failed(name, error.code) }
+   */
+  readonly hooks?: Hooks;
   /**
    * The file that makes this app, as a file URL or an absolute path: threads for blocking tasks load it again. Default:
    * the file that calls `posthaste()`. Where that is another one, the file that has the tasks says it:
@@ -136,6 +144,7 @@ export interface ResilienceOptions {
 export interface ReadAppConfig {
   readonly config: Config;
   readonly context: AppConfig["context"];
+  readonly hooks: Hooks;
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
   /** What `file` said. */
@@ -145,11 +154,12 @@ export interface ReadAppConfig {
 export function readAppConfig(given: AppConfig, environment: Environment): ReadAppConfig {
   const { config, problems: found } = readConfig(given, environment);
   const problems = [...found];
-  const { tasks, logger, context, file } = isRecord(given) ? given : {};
+  const { tasks, logger, context, hooks, file } = isRecord(given) ? given : {};
   const listed = readTasks(tasks, config, problems);
   if (context !== undefined && typeof context !== "function") {
     problems.push({ path: "context", message: `expected a function, found ${article(context)}` });
   }
+  problems.push(...hooksProblems(hooks));
   checkLogger(logger, problems);
   const appFile = fileUrl(file);
   if (file !== undefined && appFile === undefined) {
@@ -163,6 +173,7 @@ export function readAppConfig(given: AppConfig, environment: Environment): ReadA
   return {
     config,
     context: given.context,
+    hooks: given.hooks ?? {},
     tasks: listed.filter(isTask),
     contracts: listed.filter((task) => !isTask(task)),
     file: appFile,

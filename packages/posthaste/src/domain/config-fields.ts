@@ -143,6 +143,13 @@ export const specialFields = {
     default: undefined,
     meaning: "Makes, once for each worker, what handlers get as `ctx.context`",
   },
+  hooks: {
+    kind: "special",
+    type: "object of functions",
+    default: undefined,
+    meaning:
+      "What is asked when tasks are recovered, and told of what happens: see guides/hooks.md",
+  },
   file: {
     kind: "special",
     type: "file URL or absolute path",
@@ -183,6 +190,7 @@ export const configTable: readonly DescribedField[] = [
   ...inside("payload", payloadFields),
   ...inside("", {
     context: specialFields.context,
+    hooks: specialFields.hooks,
     file: specialFields.file,
     logger: specialFields.logger,
   }),

@@ -75,6 +75,18 @@ export class OptionReader {
     return undefined;
   }
 
+  instant(name: string): Date | undefined {
+    const value = this.value(name);
+    if (value === undefined) return undefined;
+    if (value instanceof Date && !Number.isNaN(value.getTime())) {
+      // Years beyond four digits have another text form, and PostgreSQL another end of time.
+      const year = value.getUTCFullYear();
+      if (year >= 1 && year <= 9999) return value;
+    }
+    this.complain(name, "expected a valid Date between the years 1 and 9999");
+    return undefined;
+  }
+
   /** A list of names, which may be empty. One that is there twice counts once. */
   names(name: string, otherwise: readonly string[]): readonly string[] {
     const value = this.value(name);

@@ -2,12 +2,7 @@
  * Takes tasks from workers that crashed, fell silent or shut down: finds them, asks the hook, decides, moves them in one
  * statement a page, and tells those whom it concerns. Every caller does it this way, with a hook and without.
  */
-import type {
-  InterruptedTask,
-  TaskInterruptedEvent,
-  TaskRecoveryEvent,
-  WorkerRecoveredEvent,
-} from "../define/hooks.ts";
+import type { InterruptedTask, TaskRecoveryEvent } from "../define/hooks.ts";
 import {
   decideCrash,
   storedCrashOptions,
@@ -29,26 +24,15 @@ import type { TaskFailure } from "../domain/result.ts";
 import type { AppliedRecovery, FoundTask, TaskRecovery } from "../store/queries/recover-tasks.ts";
 import type { RecoveryCriteria } from "../store/queries/recovery-causes.ts";
 import type { Database } from "./database.ts";
+import type { HookRunner } from "./hooks.ts";
 import { wakeQueues, type Landed } from "./wake-workers.ts";
-
-/** What hooks want to know and to say. None of them rejects or takes for ever. */
-export interface RecoveryHooks {
-  readonly emit: {
-    readonly taskInterrupted?: (event: TaskInterruptedEvent) => void;
-    readonly workerRecovered?: (event: WorkerRecoveredEvent) => void;
-  };
-  /** Undefined: there is nobody to ask. */
-  readonly askRecovery: ((event: TaskRecoveryEvent) => Promise<TaskRecoveryAnswer>) | undefined;
-}
-
-export const noHooks: RecoveryHooks = { emit: {}, askRecovery: undefined };
 
 export interface Recoverer {
   readonly database: Database;
   readonly settings: CrashSettings;
   /** The worker that does it, or "admin". */
   readonly recoveredBy: string;
-  readonly hooks: RecoveryHooks;
+  readonly hooks: HookRunner;
   readonly log: Logger;
   /** Aborted: no further page is begun. */
   readonly signal?: AbortSignal;
@@ -110,7 +94,8 @@ export async function planRecovery(
   criteria: RecoveryCriteria,
 ): Promise<RecoveredTask[]> {
   const planned: RecoveredTask[] = [];
-  for await (const page of decidedPages({ ...recoverer, hooks: noHooks }, criteria)) {
+  const silent = { ...recoverer, hooks: { ...recoverer.hooks, askRecovery: undefined } };
+  for await (const page of decidedPages(silent, criteria)) {
     planned.push(...page.map((task) => recoveredTask(task, task.recovery.decision.decision)));
   }
   return planned;

@@ -12,13 +12,10 @@
  */
 import type { RecoveryConfig, WorkerRecoveryConfig } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
+import { announceTasks } from "../engine/announce-tasks.ts";
 import type { Database } from "../engine/database.ts";
-import {
-  recoverTasks,
-  type RecoveredTask,
-  type Recoverer,
-  type RecoveryHooks,
-} from "../engine/recover-tasks.ts";
+import type { HookRunner } from "../engine/hooks.ts";
+import { recoverTasks, type RecoveredTask, type Recoverer } from "../engine/recover-tasks.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
 
 export interface ReaperOptions {
@@ -27,7 +24,7 @@ export interface ReaperOptions {
   readonly workerRecovery: WorkerRecoveryConfig;
   /** The worker beside it. */
   readonly workerId: string;
-  readonly hooks: RecoveryHooks;
+  readonly hooks: HookRunner;
   readonly log: Logger;
   /** One worker at a time does the rounds. Every statement is right with any number of them. Default: this one does. */
   readonly isLeader?: () => boolean;
@@ -119,12 +116,13 @@ async function recoverStale(
   return countTaken(await recoverTasks(recovererOf(options), criteria));
 }
 
-async function expire({ database, log }: ReaperOptions): Promise<number> {
+async function expire({ database, hooks, log }: ReaperOptions): Promise<number> {
   const { store, reads } = database;
   let expired = 0;
   for (let batch = 0; batch < MOST_BATCHES; batch++) {
     const ids = await store.expireTasks(reads, EXPIRE_BATCH);
     if (ids.length > 0) await store.awaitResults.notify(reads, ids);
+    announceTasks(database, hooks, "taskExpired", ids);
     expired += ids.length;
     if (ids.length < EXPIRE_BATCH) break;
   }

@@ -17,7 +17,8 @@ import type { Outage } from "./outage.ts";
 import { ProgressReports } from "./progress-reports.ts";
 import type { RunServices } from "./run-services.ts";
 import { openEars } from "./worker-ears.ts";
-import { WorkLoop, type WorkLoopOptions } from "./work-loop.ts";
+import { WorkLoop } from "./work-loop.ts";
+import type { WorkLoopOptions } from "./work-loop-options.ts";
 
 /** The maintenance that runs beside every worker. */
 export interface Maintenance {

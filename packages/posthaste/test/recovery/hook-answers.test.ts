@@ -5,11 +5,13 @@ import type {
   TaskRecoveryAnswer,
   TaskRecoveryEvent,
 } from "../../src/define/hooks.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
 import { fixed } from "../../src/index.ts";
 import { runPasses } from "../../src/reaper/passes.ts";
 import { addActive, addOneActive, placesOf, type ActiveSeed } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
+import { silentLogger } from "../support/loggers.ts";
 import { addWorker, config, useRecovery } from "./recovery-kit.ts";
 
 const db = useDatabase();
@@ -32,21 +34,20 @@ async function view(id: string) {
   return task;
 }
 
-function answering(asked: TaskRecoveryEvent[], answer: TaskRecoveryAnswer = { action: "default" }) {
-  return async (event: TaskRecoveryEvent): Promise<TaskRecoveryAnswer> => {
-    asked.push(event);
-    return answer;
-  };
-}
-
 /** A round with a hook; what it was asked, and what others were told. */
 async function hooked(answer: TaskRecoveryAnswer, over: Parameters<typeof kit.reaper>[0] = {}) {
   const asked: TaskRecoveryEvent[] = [];
   const told: TaskInterruptedEvent[] = [];
-  const hooks = {
-    emit: { taskInterrupted: (event: TaskInterruptedEvent) => void told.push(event) },
-    askRecovery: answering(asked, answer),
-  };
+  const hooks = hookRunner(
+    {
+      taskRecovery: (event) => {
+        asked.push(event);
+        return answer;
+      },
+      taskInterrupted: (event) => void told.push(event),
+    },
+    silentLogger,
+  );
   const reaped = await runPasses(kit.reaper({ ...over, hooks }));
   return { asked, told, reaped };
 }

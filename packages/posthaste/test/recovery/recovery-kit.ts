@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import { afterAll } from "vitest";
 import { databaseAt, readConfig } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
-import { noHooks, type Recoverer } from "../../src/engine/recover-tasks.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
+import type { Recoverer } from "../../src/engine/recover-tasks.ts";
 import type { ReaperOptions } from "../../src/reaper/passes.ts";
 import type { RecoveryCriteria, TimedCause } from "../../src/store/queries/recovery-causes.ts";
 import type { TestDatabase } from "../support/database.ts";
@@ -74,7 +75,7 @@ export function useRecovery(db: TestDatabase): RecoveryKit {
       database: there(),
       settings: config.workerRecovery,
       recoveredBy: randomUUID(),
-      hooks: noHooks,
+      hooks: hookRunner({}, silentLogger),
       log: silentLogger,
       ...over,
     }),
@@ -88,7 +89,7 @@ export function useRecovery(db: TestDatabase): RecoveryKit {
       },
       workerRecovery: config.workerRecovery,
       workerId: randomUUID(),
-      hooks: noHooks,
+      hooks: hookRunner({}, silentLogger),
       log: silentLogger,
       ...over,
     }),

@@ -1,5 +1,6 @@
 /** What the reaper does with the tasks of a worker that is gone, from the row to the row. */
 import { beforeEach, describe, expect, test } from "vitest";
+import { hookRunner } from "../../src/engine/hooks.ts";
 import { defineTask, fixed } from "../../src/index.ts";
 import { runPasses } from "../../src/reaper/passes.ts";
 import {
@@ -11,6 +12,7 @@ import {
 } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
+import { silentLogger } from "../support/loggers.ts";
 import { addWorker, config, useRecovery } from "./recovery-kit.ts";
 
 const db = useDatabase();
@@ -128,12 +130,12 @@ describe("a worker crashed", () => {
 
   test("a task that was cancelled ends CANCELLED, and no hook is asked", async () => {
     let asked = 0;
-    const askRecovery = async () => {
+    const taskRecovery = () => {
       asked++;
       return { action: "default" } as const;
     };
     const id = await taskOf({ isCancelRequested: true });
-    await round({ workerRecovery: on, hooks: { emit: {}, askRecovery } });
+    await round({ workerRecovery: on, hooks: hookRunner({ taskRecovery }, silentLogger) });
     expect(await view(id)).toMatchObject({ status: "CANCELLED", error_code: "TASK_CANCELLED" });
     expect(asked).toBe(0);
   });

@@ -2,13 +2,14 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import type { TaskRecoveryAnswer, WorkerRecoveredEvent } from "../../src/define/hooks.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
 import { sweepWorkers } from "../../src/engine/sweep-workers.ts";
 import { startMaintenance } from "../../src/reaper/maintenance.ts";
 import { runPasses } from "../../src/reaper/passes.ts";
 import { addActive, addOneActive, msFromNow, placesOf } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
-import { recordingLogger } from "../support/loggers.ts";
+import { recordingLogger, silentLogger } from "../support/loggers.ts";
 import { addWorker, config, useRecovery } from "./recovery-kit.ts";
 
 const db = useDatabase();
@@ -18,10 +19,13 @@ const kit = useRecovery(db);
 const settings = { ...config.workerRecovery, enabled: true, sweepThresholdMs: 500 };
 
 function sweep(answer?: TaskRecoveryAnswer, told: WorkerRecoveredEvent[] = []) {
-  const hooks = {
-    emit: { workerRecovered: (event: WorkerRecoveredEvent) => void told.push(event) },
-    askRecovery: answer && (async () => answer),
-  };
+  const hooks = hookRunner(
+    {
+      workerRecovered: (event) => void told.push(event),
+      ...(answer === undefined ? {} : { taskRecovery: () => answer }),
+    },
+    silentLogger,
+  );
   return sweepWorkers(kit.recoverer({ settings, hooks }), settings);
 }
 

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { databaseAt, readConfig } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
 import { defineTask, fail, fixed, TaskError } from "../../src/index.ts";
-import { noHooks } from "../../src/engine/recover-tasks.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
 import { runPasses } from "../../src/reaper/passes.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -95,7 +95,7 @@ async function onePass(over: Partial<typeof recovery> = {}) {
       recovery: { ...recovery, ...over },
       workerRecovery,
       workerId: randomUUID(),
-      hooks: noHooks,
+      hooks: hookRunner({}, silentLogger),
       log: silentLogger,
     });
   } finally {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { defineTask, fail, fixed } from "../../src/index.ts";
 import { databaseAt, readConfig } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
-import { noHooks } from "../../src/engine/recover-tasks.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
 import { runPasses } from "../../src/reaper/passes.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -38,7 +38,7 @@ async function onePass(logger = silentLogger) {
       database,
       ...defaults,
       workerId: randomUUID(),
-      hooks: noHooks,
+      hooks: hookRunner({}, silentLogger),
       log: logger,
     });
   } finally {
