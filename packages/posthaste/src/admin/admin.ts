@@ -3,11 +3,24 @@ import type { TaskInfo } from "../define/task-handle.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { cancelTask } from "../engine/cancel-task.ts";
-import type { Database } from "../engine/database.ts";
-import type { HookRunner } from "../engine/hooks.ts";
 import { readTaskInfo } from "../engine/read-task-info.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
+import {
+  makeRecoveryAdmin,
+  type RecoveryAdmin,
+  type RecoveryAdminParts,
+} from "./recovery-admin.ts";
+
+export type {
+  DryRunOptions,
+  RecoveredTask,
+  RecoveryInfo,
+  RecoveryResult,
+  Sweep,
+  SweepOptions,
+  WorkerInfo,
+} from "./recovery-admin.ts";
 
 export interface QueueInfo {
   readonly name: string;
@@ -18,7 +31,7 @@ export interface QueueInfo {
   readonly running: number;
 }
 
-export interface Admin {
+export interface Admin extends RecoveryAdmin {
   readonly queues: {
     /** Queues that are configured, hold a task, or were ever paused. */
     list(): Promise<readonly QueueInfo[]>;
@@ -39,7 +52,8 @@ export interface Admin {
 }
 
 /** @param known queues that are configured */
-export function makeAdmin(database: Database, known: readonly string[], hooks: HookRunner): Admin {
+export function makeAdmin(parts: RecoveryAdminParts, known: readonly string[]): Admin {
+  const { database } = parts;
   const { pauseQueues } = database.store;
   const ask = <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
     repeatSafely(async () => {
@@ -47,6 +61,7 @@ export function makeAdmin(database: Database, known: readonly string[], hooks: H
       return question();
     });
   return {
+    ...makeRecoveryAdmin(parts, ask),
     queues: {
       async list() {
         const rows = await ask(() => pauseQueues.list(database.reads, known));
@@ -66,7 +81,7 @@ export function makeAdmin(database: Database, known: readonly string[], hooks: H
         const wanted = requireUuid(id);
         return repeatSafely(() => readTaskInfo(database, wanted));
       },
-      cancel: async (id) => cancelTask(database, hooks, requireUuid(id)),
+      cancel: async (id) => cancelTask(database, parts.hooks, requireUuid(id)),
     },
   };
 }
