@@ -1,4 +1,4 @@
-export type { Admin, QueueInfo } from "./admin/admin.ts";
+export type { Admin, Pruned, QueueInfo } from "./admin/admin.ts";
 export { posthaste, type Posthaste } from "./app/posthaste.ts";
 export type {
   AppConfig,

@@ -19,6 +19,8 @@ export interface ReaperOptions {
   readonly hooks: HookRunner;
   readonly recovery: RecoveryConfig;
   readonly log: Logger;
+  /** Deletes what is over: called at the end of every pass. */
+  readonly prune?: () => Promise<void>;
 }
 
 export interface Reaped {
@@ -50,6 +52,7 @@ export async function reap(options: ReaperOptions): Promise<Reaped> {
     recovered: await recover(options),
   };
   await database.store.awaitResults.prune(database.reads);
+  await options.prune?.();
   return reaped;
 }
 

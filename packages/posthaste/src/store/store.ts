@@ -17,6 +17,7 @@ import { notifyQueues } from "./queries/notify-queues.ts";
 import { liveness } from "./queries/liveness.ts";
 import { ping } from "./queries/ping.ts";
 import { pauseQueues } from "./queries/pause-queues.ts";
+import { pruneRecords } from "./queries/prune-records.ts";
 import { readTask } from "./queries/read-task.ts";
 import { registerWorker } from "./queries/register-worker.ts";
 import { recoverStale } from "./queries/recover-stale.ts";
@@ -61,6 +62,7 @@ export function createStore(schema: string) {
     readTask: readTask(text),
     cancelTask: cancelTask(text),
     describeTasks: describeTasks(text),
+    pruneRecords: pruneRecords(text),
     registerWorker: registerWorker(text),
     advanceTasks: advanceTasks(text),
     watchTasks: watchTasks(text),
