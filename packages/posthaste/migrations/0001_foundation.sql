@@ -194,6 +194,8 @@ create table @schema.workers (
   lock_missing_since timestamptz,
   lock_missing_beat timestamptz,
   died_at           timestamptz,
+  -- When it last said that it looks after the others.
+  leads_at          timestamptz,
   -- How long its event loop had not turned at the last heartbeat.
   loop_blocked_ms   integer not null default 0,
   metadata          jsonb
