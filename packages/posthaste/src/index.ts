@@ -1,6 +1,7 @@
 export type {
   Admin,
   DryRunOptions,
+  Pruned,
   QueueInfo,
   RecoveredTask,
   RecoveryInfo,

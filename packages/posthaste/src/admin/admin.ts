@@ -1,8 +1,11 @@
 /** What operators may ask and do: the command line and the dashboard use nothing else. */
 import type { TaskInfo } from "../define/task-handle.ts";
-import { PosthasteError } from "../domain/errors.ts";
+import type { Config } from "../domain/config.ts";
+import { PosthasteError, type Problem } from "../domain/errors.ts";
+import { OptionReader } from "../domain/option-reader.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { cancelTask } from "../engine/cancel-task.ts";
+import { pruneAll, type Pruned } from "../engine/prune.ts";
 import { readTaskInfo } from "../engine/read-task-info.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
@@ -21,6 +24,8 @@ export type {
   SweepOptions,
   WorkerInfo,
 } from "./recovery-admin.ts";
+
+export type { Pruned } from "../engine/prune.ts";
 
 export interface QueueInfo {
   readonly name: string;
@@ -49,12 +54,17 @@ export interface Admin extends RecoveryAdmin {
     /** As the handle's `cancel()`. */
     cancel(id: string): Promise<"cancelled" | "requested" | "finished">;
   };
+  /**
+   * Deletes now what is older than the config's retention, as workers do by themselves every hour: all of it, in small
+   * batches. With `dryRun` it only counts.
+   */
+  prune(options?: { readonly dryRun?: boolean }): Promise<Pruned>;
 }
 
-/** @param known queues that are configured */
-export function makeAdmin(parts: RecoveryAdminParts, known: readonly string[]): Admin {
+export function makeAdmin(parts: RecoveryAdminParts, config: Config): Admin {
   const { database } = parts;
   const { pauseQueues } = database.store;
+  const known = [...(config.queues?.keys() ?? [])];
   const ask = <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
     repeatSafely(async () => {
       await database.ensureSchema();
@@ -82,6 +92,14 @@ export function makeAdmin(parts: RecoveryAdminParts, known: readonly string[]): 
         return repeatSafely(() => readTaskInfo(database, wanted));
       },
       cancel: async (id) => cancelTask(database, parts.hooks, requireUuid(id)),
+    },
+    async prune(options) {
+      const problems: Problem[] = [];
+      const given = new OptionReader("", options, ["dryRun"], problems);
+      const dryRun = given.flag("dryRun", false);
+      if (problems.length > 0)
+        throw PosthasteError.of("VALIDATION_FAILED", "nothing was pruned", problems);
+      return ask(() => pruneAll(database, config.recovery, dryRun));
     },
   };
 }

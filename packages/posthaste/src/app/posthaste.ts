@@ -16,6 +16,7 @@ import type { Logger } from "../domain/logger.ts";
 import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
 import { hookRunner } from "../engine/hooks.ts";
+import { retentionRounds } from "../engine/prune.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
 import { startMaintenance } from "../reaper/maintenance.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
@@ -25,10 +26,10 @@ import { taskRegistry } from "../worker/task-registry.ts";
 import { ThreadPool } from "../worker/threads/thread-pool.ts";
 import { Worker } from "../worker/worker.ts";
 import type { BodyServices, SendChild } from "../worker/run-services.ts";
+import { appListener } from "./app-listener.ts";
 import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
 import { callerFile } from "./caller-file.ts";
-import { makeListener } from "./make-listener.ts";
 import { readAppConfig, type AppConfig } from "./read-app-config.ts";
 import { readItems, type SendManyItem } from "./send-many-items.ts";
 import { threadProblems, threadProgram } from "./threads/thread-program.ts";
@@ -102,7 +103,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     runWorker: (options) => runUntilSignal(makeWorker(parts, options)),
     admin: makeAdmin(
       { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
-      [...(parts.config.queues?.keys() ?? [])],
+      parts.config,
     ),
     check: ({ live = false } = {}) => checkApp({ tasks, contracts, database, live }),
     ensureSchema: () => database.ensureSchema(),
@@ -158,8 +159,8 @@ function assemble(given: AppConfig) {
   const location = new DatabaseLocation(config, log);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
+  const listener = appListener(database, config, log);
   const { notifyPollIntervalMs: pollEveryMs } = config.resilience;
-  const listener = makeListener(database, config, log);
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
   const hooks = hookRunner(listed, log);
   const sender = new Sender(database, config, log, hooks.emit);
@@ -221,6 +222,7 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
         hooks,
         log,
         isLeader: leads,
+        prune: retentionRounds(database, config.recovery, log),
       }),
     onStopped: () => workers.delete(worker),
   });

@@ -79,6 +79,8 @@ export const interruptedByWorker = { reason: causes.shutdown };
 /** Of a claim that is stale the worker itself may have said why: its thread goes on when its event loop does not. */
 function reasonOf({ cause, loopBlockedMs, thresholdMs }: Interruption): string {
   const isStale = cause === "run stale" || cause === "claim stale";
-  if (!isStale || loopBlockedMs === null || loopBlockedMs <= thresholdMs) return causes[cause];
+  // It said so at its last heartbeat, and has gone on standing still since.
+  const isBlocked = loopBlockedMs !== null && loopBlockedMs >= thresholdMs / 2;
+  if (!isStale || !isBlocked) return causes[cause];
   return `the worker's process lives, but its event loop has been blocked for ${loopBlockedMs} ms: event loop blocked`;
 }

@@ -4,8 +4,11 @@
  */
 import { isRepeatable } from "../engine/repeat-safely.ts";
 import { Bell } from "../runtime/bell.ts";
+import { pause } from "../runtime/pause.ts";
 import { recoverCrashed, runPasses, type ReaperOptions } from "./passes.ts";
 import { RoundClocks } from "./round-clocks.ts";
+
+const SECOND_LOOK_MS = 1_000;
 
 export class Reaper {
   readonly #options: ReaperOptions;
@@ -63,9 +66,11 @@ export class Reaper {
     await runPasses(this.#options, { judgesSilence: doubt === undefined });
   }
 
+  /** The others look, too, a little later: who found the death may not be able to act on it. */
   async #answerWake(): Promise<void> {
     const { isLeader = () => true } = this.#options;
-    if (isLeader()) await recoverCrashed(this.#options);
+    if (!isLeader()) await pause(SECOND_LOOK_MS, this.#stop.signal);
+    if (!this.#stop.signal.aborted) await recoverCrashed(this.#options);
   }
 }
 

@@ -20,6 +20,7 @@ import { liveness } from "./queries/liveness.ts";
 import { ping } from "./queries/ping.ts";
 import { pauseQueues } from "./queries/pause-queues.ts";
 import { readClock } from "./queries/read-clock.ts";
+import { pruneRecords } from "./queries/prune-records.ts";
 import { readTask } from "./queries/read-task.ts";
 import { registerWorker } from "./queries/register-worker.ts";
 import { recoverTasks } from "./queries/recover-tasks.ts";
@@ -66,6 +67,7 @@ export function createStore(schema: string) {
     readTask: readTask(text),
     cancelTask: cancelTask(text),
     describeTasks: describeTasks(text),
+    pruneRecords: pruneRecords(text),
     registerWorker: registerWorker(text),
     advanceTasks: advanceTasks(text),
     watchTasks: watchTasks(text),

@@ -1,20 +1,16 @@
+/** The one ear of an app: notifications for its workers and for those who wait for results. */
 import type { Config } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
 import { ownChannel } from "../engine/wake-workers.ts";
 import { Listener } from "../runtime/listener.ts";
 
-/** The ear of an app: one session for all that its workers and waits want to hear. */
-export function makeListener(
-  database: Database,
-  { schema, resilience }: Pick<Config, "schema" | "resilience">,
-  log: Logger,
-): Listener {
-  const { notifyPollIntervalMs: pollEveryMs, dbRetryInitialMs, dbRetryMaxMs } = resilience;
+export function appListener(database: Database, config: Config, log: Logger): Listener {
+  const { notifyPollIntervalMs: pollEveryMs, dbRetryInitialMs, dbRetryMaxMs } = config.resilience;
   return new Listener({
     open: () => database.openSession(),
     notify: (channel) => database.notify(channel),
-    ownChannel: ownChannel(schema),
+    ownChannel: ownChannel(config.schema),
     // Never long: its return ends the longer pauses of workers, and waits for results rely on it.
     backoff: { initialMs: dbRetryInitialMs, maxMs: Math.min(dbRetryMaxMs, 3_000) },
     onDown: (error) =>
