@@ -16,6 +16,7 @@ export class Reaper {
   readonly #bell = new Bell();
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
+  #isWoken = false;
 
   constructor(options: ReaperOptions) {
     this.#options = { ...options, signal: this.#stop.signal };
@@ -25,6 +26,7 @@ export class Reaper {
 
   /** A worker was declared dead: what it held is recovered now, and not in the next round. */
   wake(): void {
+    this.#isWoken = true;
     this.#bell.ring();
   }
 
@@ -42,8 +44,12 @@ export class Reaper {
       await this.#bell.wait(nextRoundAt - performance.now());
       if (this.#stop.signal.aborted) return;
       const isRound = performance.now() >= nextRoundAt;
+      const isWoken = this.#isWoken;
+      this.#isWoken = false;
       try {
-        await (isRound ? this.#round() : this.#answerWake());
+        // Perhaps neither: a timer may ring a moment too early.
+        if (isRound) await this.#round();
+        if (isWoken) await this.#answerWake();
       } catch (error) {
         this.#clocks.forget();
         // The worker beside it says that the database is away.
