@@ -5,12 +5,25 @@ import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { OptionReader } from "../domain/option-reader.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { cancelTask } from "../engine/cancel-task.ts";
-import type { Database } from "../engine/database.ts";
-import type { HookRunner } from "../engine/hooks.ts";
 import { pruneAll, type Pruned } from "../engine/prune.ts";
 import { readTaskInfo } from "../engine/read-task-info.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
+import {
+  makeRecoveryAdmin,
+  type RecoveryAdmin,
+  type RecoveryAdminParts,
+} from "./recovery-admin.ts";
+
+export type {
+  DryRunOptions,
+  RecoveredTask,
+  RecoveryInfo,
+  RecoveryResult,
+  Sweep,
+  SweepOptions,
+  WorkerInfo,
+} from "./recovery-admin.ts";
 
 export type { Pruned } from "../engine/prune.ts";
 
@@ -23,7 +36,7 @@ export interface QueueInfo {
   readonly running: number;
 }
 
-export interface Admin {
+export interface Admin extends RecoveryAdmin {
   readonly queues: {
     /** Queues that are configured, hold a task, or were ever paused. */
     list(): Promise<readonly QueueInfo[]>;
@@ -48,7 +61,8 @@ export interface Admin {
   prune(options?: { readonly dryRun?: boolean }): Promise<Pruned>;
 }
 
-export function makeAdmin(database: Database, config: Config, hooks: HookRunner): Admin {
+export function makeAdmin(parts: RecoveryAdminParts, config: Config): Admin {
+  const { database } = parts;
   const { pauseQueues } = database.store;
   const known = [...(config.queues?.keys() ?? [])];
   const ask = <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
@@ -57,6 +71,7 @@ export function makeAdmin(database: Database, config: Config, hooks: HookRunner)
       return question();
     });
   return {
+    ...makeRecoveryAdmin(parts, ask),
     queues: {
       async list() {
         const rows = await ask(() => pauseQueues.list(database.reads, known));
@@ -76,7 +91,7 @@ export function makeAdmin(database: Database, config: Config, hooks: HookRunner)
         const wanted = requireUuid(id);
         return repeatSafely(() => readTaskInfo(database, wanted));
       },
-      cancel: async (id) => cancelTask(database, hooks, requireUuid(id)),
+      cancel: async (id) => cancelTask(database, parts.hooks, requireUuid(id)),
     },
     async prune(options) {
       const problems: Problem[] = [];

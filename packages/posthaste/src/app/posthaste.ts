@@ -18,7 +18,7 @@ import { Database } from "../engine/database.ts";
 import { hookRunner } from "../engine/hooks.ts";
 import { retentionRounds } from "../engine/prune.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
-import { startReaper } from "../reaper/reaper.ts";
+import { startMaintenance } from "../reaper/maintenance.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
 import { onStopSignals } from "../runtime/stop-signals.ts";
 import { version } from "../version.ts";
@@ -101,7 +101,10 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     task: (_task, id) => handleOf(parts, requireUuid(id)),
     worker: (options) => makeWorker(parts, options),
     runWorker: (options) => runUntilSignal(makeWorker(parts, options)),
-    admin: makeAdmin(database, parts.config, parts.hooks),
+    admin: makeAdmin(
+      { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
+      parts.config,
+    ),
     check: ({ live = false } = {}) => checkApp({ tasks, contracts, database, live }),
     ensureSchema: () => database.ensureSchema(),
     migrate: () => database.migrate(),
@@ -166,6 +169,7 @@ function assemble(given: AppConfig) {
   const file = namedFile;
   return {
     config,
+    log,
     tasks,
     contracts,
     context,
@@ -209,11 +213,17 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     makeContext: context,
     hooks,
     sendChild: childSender(parts),
-    startMaintenance: () => {
-      const prune = retentionRounds(database, config.recovery, log);
-      const reaper = startReaper({ database, hooks, recovery: config.recovery, log, prune });
-      return { wake: () => undefined, stop: () => reaper.stop() };
-    },
+    startMaintenance: ({ workerId, leads }) =>
+      startMaintenance({
+        database,
+        recovery: config.recovery,
+        workerRecovery: plan.workerRecovery,
+        workerId,
+        hooks,
+        log,
+        isLeader: leads,
+        prune: retentionRounds(database, config.recovery, log),
+      }),
     onStopped: () => workers.delete(worker),
   });
   workers.add(worker);
