@@ -9,12 +9,8 @@ import { isRecord, OptionReader, shown } from "../domain/option-reader.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
 import type { HookRunner } from "../engine/hooks.ts";
-import {
-  planRecovery,
-  recoverTasks,
-  type RecoveredTask,
-  type Recoverer,
-} from "../engine/recover-tasks.ts";
+import { planRecovery, recoverTasks } from "../engine/recover-tasks.ts";
+import type { RecoveredTask, Recoverer } from "../engine/recovered-tasks.ts";
 import { planSweep, sweepWorkers, type Sweep } from "../engine/sweep-workers.ts";
 import { isUuid } from "../engine/uuid-v7.ts";
 

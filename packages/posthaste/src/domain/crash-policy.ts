@@ -165,6 +165,27 @@ function delayOf(wanted: CrashDecision): number | undefined {
   return undefined;
 }
 
+/**
+ * What a worker does by itself with a run that it told to stop, where nobody can be asked: the rule alone. Whether it was
+ * cancelled, and whether a retry is in time, is up to the statement that ends the claim.
+ */
+export function decideInterrupted(
+  task: Pick<HeldFacts, "retry" | "retryCount" | "onCrash">,
+  random: number,
+): CrashDecision {
+  const facts = {
+    ...task,
+    isStarted: true,
+    isCancelRequested: false,
+    crashCount: 0,
+    maxCrashes: DEFAULT_MAX_CRASHES,
+    msUntilDeadline: null,
+  };
+  const settings = { enabled: false, recoveryDelayMs: 0 };
+  const answer = { action: "default" } as const;
+  return decideCrash(facts, { cause: "shutdown", settings, answer, thresholdMs: 0 }, random);
+}
+
 /** As it was stored with the task, as JSON text. Rows may come from SQL: what is not an option is none. */
 export function storedCrashOptions(options: string | null): CrashOptions {
   const parsed: unknown = options === null ? null : JSON.parse(options);

@@ -67,13 +67,14 @@ export function interruptionEvidence(
   };
 }
 
-export function interruptionError(evidence: InterruptionEvidence): TaskFailure<ResultCode> {
-  return {
-    code: "WORKER_CRASHED",
-    message: "Task recovered after worker interruption",
-    data: evidence,
-  };
+export function interruptionError(
+  data: InterruptionEvidence | { readonly reason: string },
+): TaskFailure<ResultCode> {
+  return { code: "WORKER_CRASHED", message: "Task recovered after worker interruption", data };
 }
+
+/** Of a run that its own worker has told to stop. */
+export const interruptedByWorker = { reason: causes.shutdown };
 
 /** Of a claim that is stale the worker itself may have said why: its thread goes on when its event loop does not. */
 function reasonOf({ cause, loopBlockedMs, thresholdMs }: Interruption): string {

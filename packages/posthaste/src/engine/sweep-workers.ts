@@ -11,13 +11,9 @@ import type { TimedCause } from "../store/queries/recovery-causes.ts";
 import type { Connection } from "../store/connection.ts";
 import { inOneTransaction } from "../store/transaction.ts";
 import type { Database } from "./database.ts";
-import {
-  decidedPages,
-  planRecovery,
-  tellOf,
-  type Recoverer,
-  type RecoveredTask,
-} from "./recover-tasks.ts";
+import { announceRecovered } from "./announce-recovered.ts";
+import { decidedPages, planRecovery } from "./recover-tasks.ts";
+import type { RecoveredTask, Recoverer } from "./recovered-tasks.ts";
 
 export type SweepSettings = Pick<
   WorkerRecoveryConfig,
@@ -71,7 +67,7 @@ async function sweepTasks(
         database.store.recoverTasks.apply(session, criteria, recoveries, recoveredBy),
       );
       if (applied === undefined) return false;
-      tasks.push(...(await tellOf(recoverer, page, applied)));
+      tasks.push(...(await announceRecovered(recoverer, page, applied)));
       for (const { found } of page) owners.add(found.workerId);
     }
   }

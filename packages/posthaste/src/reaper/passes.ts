@@ -15,7 +15,8 @@ import type { Logger } from "../domain/logger.ts";
 import { announceTasks } from "../engine/announce-tasks.ts";
 import type { Database } from "../engine/database.ts";
 import type { HookRunner } from "../engine/hooks.ts";
-import { recoverTasks, type RecoveredTask, type Recoverer } from "../engine/recover-tasks.ts";
+import { recoverTasks } from "../engine/recover-tasks.ts";
+import type { RecoveredTask, Recoverer } from "../engine/recovered-tasks.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
 
 export interface ReaperOptions {

@@ -1,6 +1,6 @@
 /** Sweeps workers that fell silent, again and again, where `workerRecovery` is enabled. */
 import type { WorkerRecoveryConfig } from "../domain/config.ts";
-import type { Recoverer } from "../engine/recover-tasks.ts";
+import type { Recoverer } from "../engine/recovered-tasks.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
 import { sweepWorkers } from "../engine/sweep-workers.ts";
 import { Periodic } from "../runtime/periodic.ts";

@@ -51,6 +51,14 @@ describe("a time is not trusted", () => {
     expect(clocks.check(after(70_000))).toBeUndefined();
   });
 
+  test("when the answer before took so long that nobody knows when it was true", () => {
+    const clocks = new SteadyClocks(EVERY_MS);
+    clocks.check(begun);
+    expect(clocks.check(after(10_000, { answeredInMs: 6_000 }))).toContain("to answer");
+    expect(clocks.check(after(20_000))).toBe("nothing is known of the time before");
+    expect(clocks.check(after(30_000))).toBeUndefined();
+  });
+
   test("when the server was away since", () => {
     const clocks = new SteadyClocks(EVERY_MS);
     clocks.check(begun);

@@ -25,10 +25,11 @@ export class SteadyClocks {
 
   /** What is wrong with the time since the last look; undefined: nothing. The first look knows of no time before. */
   check(now: ClockReadings): string | undefined {
-    const before = this.#before;
-    this.#before = now;
-    if (before === undefined) return "nothing is known of the time before";
     const slack = Math.max(LEAST_SLACK_MS, this.#everyMs / 2);
+    const before = this.#before;
+    // An answer that took long does not say when it was true: nothing can be compared with it.
+    this.#before = now.answeredInMs > slack ? undefined : now;
+    if (before === undefined) return "nothing is known of the time before";
     const passed = now.monotonicMs - before.monotonicMs;
     if (passed > 1.1 * this.#everyMs + slack)
       return `this process did not look for ${Math.round(passed)} ms`;

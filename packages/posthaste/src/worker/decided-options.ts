@@ -1,4 +1,5 @@
 import type { AnyTask } from "../define/task.ts";
+import { CRASH_RULES, type CrashRule } from "../domain/crash-rule.ts";
 import { isRecord } from "../domain/option-reader.ts";
 import { parseRetryPolicy, type RetryPolicy } from "../domain/retry.ts";
 
@@ -6,6 +7,7 @@ import { parseRetryPolicy, type RetryPolicy } from "../domain/retry.ts";
 export interface Decided {
   readonly retry: RetryPolicy | null;
   readonly timeoutMs: number | undefined;
+  readonly onCrash: CrashRule | undefined;
 }
 
 /** Beyond that, a timer rings at once. */
@@ -15,13 +17,14 @@ function isTimeout(stored: unknown): stored is number {
   return typeof stored === "number" && stored > 0 && stored <= LONGEST_TIMER_MS;
 }
 
-const nothing: Decided = { retry: null, timeoutMs: undefined };
+const nothing: Decided = { retry: null, timeoutMs: undefined, onCrash: undefined };
 const byDefinition = new WeakMap<AnyTask, Decided>();
 
 function ofDefinition(task: AnyTask): Decided {
   let decided = byDefinition.get(task);
   if (decided === undefined) {
-    decided = { retry: task.retry ?? null, timeoutMs: task.timeoutMs };
+    const { retry = null, timeoutMs, onCrash } = task;
+    decided = { retry, timeoutMs, onCrash };
     byDefinition.set(task, decided);
   }
   return decided;
@@ -33,9 +36,10 @@ export function readDecided(options: string | null, task: AnyTask | undefined): 
   // A row that was sent by SQL may hold anything there.
   const stored: unknown = JSON.parse(options);
   if (!isRecord(stored)) return nothing;
-  const { retry, timeoutMs } = stored;
+  const { retry, timeoutMs, onCrash } = stored;
   return {
     retry: parseRetryPolicy(retry),
     timeoutMs: isTimeout(timeoutMs) ? timeoutMs : undefined,
+    onCrash: CRASH_RULES.find((rule) => rule === onCrash),
   };
 }

@@ -75,9 +75,37 @@ test("giving up what runs turns each into a requeue and lets it go", () => {
   const held = new HeldTasks();
   const run = new TaskRun(claimed("a"), undefined, servicesWithoutDatabase());
   held.running.add(run);
-  expect(held.requeueRunning()).toEqual([run]);
+  held.abandon(() => true);
   expect(held.running.size).toBe(0);
   expect(held.nextEnds()).toMatchObject([{ id: "a", edge: "requeue", ran: true }]);
+});
+
+test("what is interrupted may be put aside, and is held until it is decided", () => {
+  const held = new HeldTasks();
+  const runs = ["a", "b"].map(
+    (id) => new TaskRun(claimed(id), undefined, servicesWithoutDatabase()),
+  );
+  for (const run of runs) held.running.add(run);
+  const noneRuns = held.putInterruptedAside();
+  held.abandon((run) => run === runs[0]);
+  expect([noneRuns.aborted, held.nextEnds()]).toEqual([false, []]);
+  expect(held.interrupted).toMatchObject([{ id: "a", edge: "requeue" }]);
+  expect(held.claimKeys()).toContain("a/claim of a");
+  expect(held.claims().running.map(({ id }) => id)).toEqual(["b", "a"]);
+  held.abandon(() => true);
+  expect([noneRuns.aborted, held.isEmpty]).toEqual([true, false]);
+  held.endInterrupted();
+  expect(held.nextEnds().map(({ id }) => id)).toEqual(["a", "b"]);
+  expect(held.interrupted).toEqual([]);
+});
+
+test("what was given back is not held any more", () => {
+  const held = new HeldTasks();
+  held.running.add(new TaskRun(claimed("a"), undefined, servicesWithoutDatabase()));
+  held.putInterruptedAside();
+  held.abandon(() => true);
+  held.givenBack();
+  expect(held.isEmpty).toBe(true);
 });
 
 test("every claim counts as held: running, fetched ahead, or ended and not yet written", () => {

@@ -4,7 +4,6 @@ import type { Landed } from "../engine/wake-workers.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { HeldClaim } from "../store/queries/hold-claims.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
-import { interruptedTask } from "./settled-task.ts";
 import type { TaskRun } from "./task-run.ts";
 
 /** Ends written in one statement at most: enough to be cheap, few enough to keep a statement short. */
@@ -17,6 +16,8 @@ export const ABORT_GRACE_MS = 1_000;
 export interface EndedTask extends SettledTask {
   readonly queue: string;
   readonly priority: number;
+  /** It was told to stop, and this is its worker's rule for it. */
+  readonly isInterrupted?: true;
   /** What hooks are told of the run, where anybody listens. */
   readonly event?: RunEndEvent;
 }
@@ -53,6 +54,10 @@ export class HeldTasks {
   readonly running = new Set<TaskRun>();
   #ahead: ClaimedTask[] = [];
   #ended: EndedTask[] = [];
+  /** Runs that were told to stop, while that is put aside. */
+  #interrupted: EndedTask[] = [];
+  readonly #noneRuns = new AbortController();
+  #putsAside = false;
   /** Claims whose end PostgreSQL refuses in every form: known, so that they are not taken for strays and run again. */
   readonly #stuck = new Set<string>();
 
@@ -61,7 +66,12 @@ export class HeldTasks {
   }
 
   get isEmpty(): boolean {
-    return this.running.size === 0 && this.#ahead.length === 0 && this.#ended.length === 0;
+    return (
+      this.running.size === 0 &&
+      this.#ahead.length === 0 &&
+      this.#ended.length === 0 &&
+      this.#interrupted.length === 0
+    );
   }
 
   get hasEnds(): boolean {
@@ -69,7 +79,39 @@ export class HeldTasks {
   }
 
   end(ended: EndedTask): void {
-    this.#ended.push(ended);
+    const isAside = this.#putsAside && ended.isInterrupted === true;
+    (isAside ? this.#interrupted : this.#ended).push(ended);
+  }
+
+  /** False: it was let go of before. */
+  letGo(run: TaskRun): boolean {
+    const wasHeld = this.running.delete(run);
+    if (this.#putsAside && this.running.size === 0) this.#noneRuns.abort();
+    return wasHeld;
+  }
+
+  /**
+   * From now on what is interrupted is not ended by rule but kept for somebody to decide, until `givenBack` or
+   * `endInterrupted`. The signal aborts when nothing runs any more.
+   */
+  putInterruptedAside(): AbortSignal {
+    this.#putsAside = true;
+    if (this.running.size === 0) this.#noneRuns.abort();
+    return this.#noneRuns.signal;
+  }
+
+  get interrupted(): readonly EndedTask[] {
+    return this.#interrupted;
+  }
+
+  /** They are not this worker's any more. */
+  givenBack(): void {
+    this.#interrupted = [];
+  }
+
+  /** Nobody could decide: they end by rule. */
+  endInterrupted(): void {
+    this.#ended.push(...this.#interrupted.splice(0));
   }
 
   /**
@@ -115,6 +157,7 @@ export class HeldTasks {
       ...[...this.running].map(({ claimed }) => claimKey(claimed)),
       ...this.#ahead.map(claimKey),
       ...this.#ended.map(claimKey),
+      ...this.#interrupted.map(claimKey),
       ...this.#stuck,
     ]);
   }
@@ -131,18 +174,20 @@ export class HeldTasks {
   /** Claims of tasks that have not ended, by what a heartbeat for them is called: those that run, those that wait. */
   claims(): { readonly running: HeldClaim[]; readonly ahead: HeldClaim[] } {
     return {
-      running: [...[...this.running].map(({ claimed }) => claimed), ...this.#ended].map(claimOf),
+      running: [
+        ...[...this.running].map(({ claimed }) => claimed),
+        ...this.#ended,
+        ...this.#interrupted,
+      ].map(claimOf),
       ahead: this.#ahead.map(claimOf),
     };
   }
 
   /** Gives back what does not stop: its claim is fenced off, whatever it still does. */
-  requeueRunning(isMeant: (run: TaskRun) => boolean = () => true): TaskRun[] {
-    const abandoned = [...this.running].filter(isMeant);
-    for (const run of abandoned) {
-      this.running.delete(run);
-      this.end(interruptedTask(run.claimed));
+  abandon(isMeant: (run: TaskRun) => boolean): void {
+    for (const run of [...this.running].filter(isMeant)) {
+      this.letGo(run);
+      this.end(run.abandon());
     }
-    return abandoned;
   }
 }

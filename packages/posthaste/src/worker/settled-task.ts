@@ -1,5 +1,7 @@
 /** From how a body ended to what is written about it. */
+import { decideInterrupted } from "../domain/crash-policy.ts";
 import type { ResultCode } from "../domain/errors.ts";
+import { interruptedByWorker, interruptionError } from "../domain/interruption.ts";
 import type { TaskFailure } from "../domain/result.ts";
 import type { AbortReason } from "../domain/task-aborted.ts";
 import { settle } from "../domain/task-lifecycle.ts";
@@ -9,18 +11,20 @@ import type { Execution } from "./execute-task.ts";
 import type { EndedTask } from "./held-tasks.ts";
 
 export function settledTask(
-  { id, claimId, queue, priority, retryCount }: ClaimedTask,
-  { retry }: Decided,
+  claimed: ClaimedTask,
+  decided: Decided,
   execution: Execution,
   isInterrupted: boolean,
 ): EndedTask {
+  const { id, claimId, queue, priority, retryCount } = claimed;
   const { ran } = execution;
   if (execution.ok) {
     return { id, claimId, queue, priority, edge: "succeed", ran, result: execution.value };
   }
   const { error } = execution;
-  const attempt = { retry, retryCount, isInterrupted };
+  const attempt = { retry: decided.retry, retryCount, isInterrupted };
   const settlement = settle(attempt, { ok: false, error }, Math.random());
+  if (settlement.edge === "requeue") return interruptedTask(claimed, decided, error);
   return {
     id,
     claimId,
@@ -28,15 +32,35 @@ export function settledTask(
     priority,
     edge: settlement.edge,
     ran,
-    error: JSON.stringify(error),
-    code: error.code,
+    ...storedError(error),
     ...(settlement.edge === "retry" ? { delayMs: settlement.delayMs } : {}),
   };
 }
 
-/** Given back although its body has run: the attempt is kept in the history and costs nothing. */
-export function interruptedTask({ id, claimId, queue, priority }: ClaimedTask): EndedTask {
-  return { id, claimId, queue, priority, edge: "requeue", ran: true };
+/**
+ * The end of a run that was told to stop: by the task's `onCrash`. Unset, it is given back; the attempt is kept in the
+ * history and costs nothing.
+ *
+ * @param thrown how the body stopped, if it did
+ */
+export function interruptedTask(
+  { id, claimId, queue, priority, retryCount }: ClaimedTask,
+  { retry, onCrash }: Decided,
+  thrown?: TaskFailure,
+): EndedTask {
+  const ended = { id, claimId, queue, priority, ran: true, isInterrupted: true } as const;
+  const wanted = decideInterrupted({ retry, retryCount, onCrash }, Math.random());
+  if (wanted.decision !== "retry" && wanted.decision !== "fail")
+    return { ...ended, edge: "requeue", ...(thrown === undefined ? {} : storedError(thrown)) };
+  const { cause } = thrown ?? {};
+  const error = { ...interruptionError(interruptedByWorker), ...(cause && { cause }) };
+  return wanted.decision === "retry"
+    ? { ...ended, edge: "retry", delayMs: wanted.delayMs, ...storedError(error) }
+    : { ...ended, edge: "fail", ...storedError(error) };
+}
+
+function storedError(error: TaskFailure): { readonly error: string; readonly code: string } {
+  return { error: JSON.stringify(error), code: error.code };
 }
 
 /** How a task fails whose body was told to stop and did not. */

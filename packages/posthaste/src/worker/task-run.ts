@@ -18,7 +18,7 @@ import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
 import type { EndedTask } from "./held-tasks.ts";
 import { RunContext, type BodyHost } from "./run-context.ts";
 import type { RunServices } from "./run-services.ts";
-import { failureOf, settledTask } from "./settled-task.ts";
+import { failureOf, interruptedTask, settledTask } from "./settled-task.ts";
 import { runBlamed } from "./stray-errors.ts";
 import type { BodyMessage } from "./threads/messages.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
@@ -133,13 +133,14 @@ export class TaskRun implements BodyHost {
   }
 
   /** Its claim was given back although it has not stopped: what it still does is not recorded. */
-  abandon(): void {
+  abandon(): EndedTask {
     this.#isOver = true;
     this.#alarm?.clear();
     this.log.warn(
       "the task did not stop when it was told to: it is given back, and what it still does is not recorded",
     );
     this.#onThread?.terminate(failureOf("CLAIM_LOST", this.#decided));
+    return interruptedTask(this.claimed, this.#decided);
   }
 
   /** Something the body let go of has failed: the task fails with it, unless it has ended. */

@@ -110,7 +110,7 @@ export class WorkLoop {
   /** Gives back those of these runs that have not ended. */
   abandon(runs: readonly TaskRun[]): void {
     const meant = new Set(runs);
-    for (const run of this.held.requeueRunning((one) => meant.has(one))) run.abandon();
+    this.held.abandon((run) => meant.has(run));
     this.#bell.ring();
   }
 
@@ -243,7 +243,7 @@ export class WorkLoop {
 
   readonly #ended = (run: TaskRun, ended: EndedTask | undefined): void => {
     // Given back meanwhile, at the end of the grace period: the claim is not ours to settle any more.
-    if (!this.held.running.delete(run)) return;
+    if (!this.held.letGo(run)) return;
     if (ended !== undefined) this.held.end(ended);
     else this.#desk.madeRoom();
     this.#bell.ring();

@@ -6,6 +6,7 @@ import { hostname } from "node:os";
 import { childLogger } from "../domain/child-logger.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { WorkerPlan } from "../domain/worker-options.ts";
+import { giveBack } from "../engine/give-back.ts";
 import type { Listener } from "../runtime/listener.ts";
 import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
@@ -48,6 +49,8 @@ export interface LifeOptions {
   readonly onDead: () => void;
 }
 
+/** How long hooks and the database may take for what is given back. */
+const GIVE_BACK_MS = 10_000;
 /** How long ends are kept trying to be written while stopping, when the database is away. */
 const LAST_WRITE_MS = 5_000;
 
@@ -225,13 +228,36 @@ export class WorkerLife {
   async #giveBack(reason: "SHUTDOWN" | "CLAIM_LOST", over: AbortSignal): Promise<void> {
     const { loop } = this.#parts;
     const runs = [...loop.held.running];
+    const isShutdown = reason === "SHUTDOWN";
+    const noneRuns = isShutdown ? loop.held.putInterruptedAside() : over;
     for (const run of runs) run.abort(reason);
-    await pause(ABORT_GRACE_MS, over);
+    await pause(ABORT_GRACE_MS, AbortSignal.any([over, noneRuns]));
     // Before the tasks are anybody else's: what was on a thread is stopped there.
-    if (reason === "SHUTDOWN") await this.#setup.threads?.close();
+    if (isShutdown) await this.#setup.threads?.close();
     loop.abandon(runs);
+    if (isShutdown) await this.#decideInterrupted();
     await pause(LAST_WRITE_MS, over);
     loop.giveUp();
+  }
+
+  /** By the hook and the rule, as all recoveries are; where that is not possible, by the rule alone. */
+  async #decideInterrupted(): Promise<void> {
+    const { loop, services } = this.#parts;
+    const { database, hooks, workerId: recoveredBy, log } = services;
+    const settings = this.#setup.plan.workerRecovery;
+    const over = new AbortController();
+    const deciding = giveBack(
+      { database, settings, recoveredBy, hooks, log, signal: over.signal },
+      loop.held.interrupted,
+    ).then(
+      () => loop.held.givenBack(),
+      (error: unknown) =>
+        log.warn({ error: String(error) }, "interrupted tasks are given back without asking hooks"),
+    );
+    await Promise.race([deciding, pause(GIVE_BACK_MS, over.signal)]);
+    over.abort();
+    loop.held.endInterrupted();
+    loop.ring();
   }
 
   /** A row that was declared dead stays so. */

@@ -4,7 +4,7 @@ import { afterAll } from "vitest";
 import { databaseAt, readConfig } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
 import { hookRunner } from "../../src/engine/hooks.ts";
-import type { Recoverer } from "../../src/engine/recover-tasks.ts";
+import type { Recoverer } from "../../src/engine/recovered-tasks.ts";
 import type { ReaperOptions } from "../../src/reaper/passes.ts";
 import type { RecoveryCriteria, TimedCause } from "../../src/store/queries/recovery-causes.ts";
 import type { TestDatabase } from "../support/database.ts";

@@ -262,6 +262,7 @@ test("what is found says all that a decision needs", async () => {
     retryCount: 1,
     crashCount: 2,
     isStarted: true,
+    ranMs: expect.closeTo(2_000, -3) as unknown,
     isCancelRequested: true,
     msUntilDeadline: expect.closeTo(60_000, -4) as unknown,
     input: '{"a": 1}',

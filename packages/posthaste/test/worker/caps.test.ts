@@ -170,7 +170,7 @@ test("claims that their worker let expire are run by another", async () => {
   const app = db.app({
     tasks: [held.task],
     prefetchBuffer: 1,
-    resilience: { notifyPollIntervalMs: 1_000 },
+    recovery: { checkIntervalMs: 1_000 },
   });
   const handle = await app.send(held.task, "left");
   await db.sql(

@@ -22,6 +22,8 @@ export interface FoundTask {
   readonly retryCount: number;
   readonly crashCount: number;
   readonly isStarted: boolean;
+  /** For how long, by the database's clock. */
+  readonly ranMs: number;
   readonly isCancelRequested: boolean;
   readonly msUntilDeadline: number | null;
   /** JSON text, as are options and flags. */
@@ -133,6 +135,7 @@ function findText(schema: SqlText, { join, condition, ...cause }: CauseText): Sq
                case when held.started_at is null then 'CLAIMED' else 'RUNNING' end as "status",
                held.run_no as "runNo", coalesce(held.retry_count, 0) as "retryCount",
                coalesce(held.crash_count, 0) as "crashCount", held.started_at is not null as "isStarted",
+               coalesce(date_part('epoch', statement_timestamp() - held.started_at) * 1000, 0) as "ranMs",
                held.cancel_requested_at is not null as "isCancelRequested",
                date_part('epoch', held.good_until - statement_timestamp()) * 1000 as "msUntilDeadline",
                held.worker_id as "workerId", ${cause.lastSignAt} as "lastHeartbeatAt",

@@ -1,0 +1,36 @@
+/** What becomes of runs that a worker interrupts because it shuts down: as with every other recovery, a hook is asked. */
+import type { TaskFailure } from "../domain/result.ts";
+import type { HeldClaim } from "../store/queries/hold-claims.ts";
+import { announceRecovered } from "./announce-recovered.ts";
+import { decidedPages } from "./recover-tasks.ts";
+import type { DecidedTask, Recoverer } from "./recovered-tasks.ts";
+
+export interface InterruptedClaim extends HeldClaim {
+  /** How its body stopped, if it did, as JSON text. */
+  readonly error?: string;
+}
+
+/** When it resolves, none of them is the worker's any more, except those that the hook wants left where they are. */
+export async function giveBack(
+  recoverer: Recoverer,
+  claims: readonly InterruptedClaim[],
+): Promise<void> {
+  const { database, recoveredBy } = recoverer;
+  const { store, reads } = database;
+  const criteria = { cause: "shutdown", claims } as const;
+  const errors = new Map(claims.map(({ id, error }) => [id, error]));
+  for await (const page of decidedPages(recoverer, criteria)) {
+    const told = page.map((task) => withCause(task, errors.get(task.found.id)));
+    const recoveries = told.map(({ recovery }) => recovery);
+    const applied = await store.recoverTasks.apply(reads, criteria, recoveries, recoveredBy);
+    await announceRecovered(recoverer, told, applied);
+  }
+}
+
+/** What the body threw when it was told to stop is kept beside the reason. */
+function withCause(task: DecidedTask, thrown: string | undefined): DecidedTask {
+  const { cause } = thrown === undefined ? {} : (JSON.parse(thrown) as TaskFailure);
+  if (cause === undefined) return task;
+  const { recovery } = task;
+  return { ...task, recovery: { ...recovery, error: { ...recovery.error, cause } } };
+}

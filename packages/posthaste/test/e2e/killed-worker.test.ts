@@ -1,0 +1,85 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { posthaste, type Posthaste } from "posthaste";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { mayRunTwice, runsOnce } from "../scenarios/crash-app.ts";
+import { useDatabase } from "../support/database.ts";
+import { figures } from "../support/figures.ts";
+import { silentLogger } from "../support/loggers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { startWorkerProcess, type WorkerProcess } from "../support/worker-process.ts";
+
+const db = useDatabase();
+let app: Posthaste;
+const appFile = fileURLToPath(new URL("../scenarios/crash-app.ts", import.meta.url));
+const started: WorkerProcess[] = [];
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "posthaste-crash-"));
+  app = posthaste({ database: db.url, logger: silentLogger });
+});
+
+afterEach(async () => {
+  await app.close();
+  for (const worker of started.splice(0)) {
+    worker.kill("SIGKILL");
+    await worker.exited;
+  }
+  rmSync(folder, { recursive: true });
+});
+
+async function startWorker(): Promise<WorkerProcess> {
+  const worker = await startWorkerProcess({
+    app: appFile,
+    args: ["--concurrency", "2"],
+    env: { DATABASE_URL: db.url, SCENARIO_FOLDER: folder },
+  });
+  started.push(worker);
+  return worker;
+}
+
+function begun(): string[] {
+  try {
+    return readFileSync(join(folder, "begun"), "utf8").trim().split("\n").sort();
+  } catch {
+    return []; // nobody has begun
+  }
+}
+
+test("a worker that is killed is noticed in seconds: what may run twice runs again, what may not fails and says why", async () => {
+  const first = await startWorker();
+  const [twice, once] = [await app.send(mayRunTwice), await app.send(runsOnce)];
+  await waitUntil("both to begin", () => begun().length === 2);
+  const second = await startWorker();
+  first.kill("SIGKILL");
+  const killedAt = performance.now();
+  await waitUntil("the other to run it", () => begun().length === 3, 15_000);
+  const noticedMs = performance.now() - killedAt;
+  figures("from SIGKILL to running again, with a grace of 1 s", { ms: Math.round(noticedMs) });
+  expect(noticedMs).toBeLessThan(6_000);
+  expect(begun()).toEqual(
+    [`may-run-twice ${first.pid}`, `may-run-twice ${second.pid}`, `runs-once ${first.pid}`].sort(),
+  );
+  expect(await once.result({ timeoutMs: 10_000 })).toMatchObject({
+    ok: false,
+    error: {
+      code: "WORKER_CRASHED",
+      message: "Task recovered after worker interruption",
+      data: { pid: first.pid, thresholdMs: 1_000 },
+    },
+  });
+  writeFileSync(join(folder, "go"), "");
+  expect(await twice.value({ timeoutMs: 10_000 })).toEqual({ pid: second.pid, attempt: 2 });
+  expect(await app.admin.recoveries.list()).toMatchObject([
+    { reason: "worker crashed" },
+    { reason: "worker crashed" },
+  ]);
+  const workers = await app.admin.workers.list();
+  expect(workers.map(({ pid, state }) => [pid, state])).toEqual([
+    [second.pid, "running"],
+    [first.pid, "dead"],
+  ]);
+}, 60_000);

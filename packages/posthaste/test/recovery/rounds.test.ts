@@ -1,0 +1,195 @@
+/** When the reaper does what: its rounds, being woken, being one of several, and not trusting the time. */
+import { expect, test } from "vitest";
+import { recoverTasks } from "../../src/engine/recover-tasks.ts";
+import { pause } from "../../src/runtime/pause.ts";
+import { sql, statement } from "../../src/store/sql.ts";
+import { BEGIN, ROLLBACK } from "../../src/store/transaction.ts";
+import { Reaper } from "../../src/reaper/reaper.ts";
+import { runPasses, type ReaperOptions } from "../../src/reaper/passes.ts";
+import { addActive, addOneActive, addOneReady, placesOf } from "../store/task-rows.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { recordingLogger } from "../support/loggers.ts";
+import { addWorker, useRecovery } from "./recovery-kit.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const kit = useRecovery(db);
+
+const HOUR_MS = 3_600_000;
+const LOCK = statement(sql`lock table posthaste.active_tasks in access exclusive mode`);
+
+function options(checkIntervalMs: number, over: Partial<ReaperOptions> = {}): ReaperOptions {
+  const usual = kit.reaper();
+  return { ...usual, recovery: { ...usual.recovery, checkIntervalMs }, ...over };
+}
+
+async function withReaper(given: ReaperOptions, use: (reaper: Reaper) => Promise<void>) {
+  const reaper = new Reaper(given);
+  try {
+    await use(reaper);
+  } finally {
+    await reaper.stop();
+  }
+}
+
+async function deadTask(): Promise<string> {
+  const workerId = await addWorker(db, { state: "dead", missingMs: 2_000 });
+  return (await addOneActive(db, { workerId })).id;
+}
+
+test("woken, it recovers what a dead worker held at once, and leaves the rest to its round", async () => {
+  const id = await deadTask();
+  const stale = await addOneActive(db, { heldMs: 10_000 });
+  await withReaper(options(HOUR_MS), async (reaper) => {
+    reaper.wake();
+    await expect.poll(async () => (await placesOf(db, id)).active).toBeNull();
+    const later = await deadTask();
+    reaper.wake();
+    await expect.poll(async () => (await placesOf(db, later)).active).toBeNull();
+  });
+  expect((await placesOf(db, stale.id)).active).not.toBeNull();
+});
+
+test("its rounds come by themselves, and a wake does not put them off", async () => {
+  const stale = await addOneActive(db, { heldMs: 10_000 });
+  await withReaper(options(500), async (reaper) => {
+    const waking = setInterval(() => reaper.wake(), 50);
+    await expect.poll(async () => (await placesOf(db, stale.id)).active).toBeNull();
+    clearInterval(waking);
+  });
+});
+
+test("one that does not lead does nothing, until it does", async () => {
+  const id = await deadTask();
+  const stale = await addOneActive(db, { heldMs: 10_000 });
+  let leads = false;
+  let asked = 0;
+  const isLeader = () => {
+    asked++;
+    return leads;
+  };
+  await withReaper(options(200, { isLeader }), async (reaper) => {
+    reaper.wake();
+    await expect.poll(() => asked).toBeGreaterThan(3);
+    expect((await placesOf(db, id)).active).not.toBeNull();
+    expect((await placesOf(db, stale.id)).active).not.toBeNull();
+    leads = true;
+    await expect.poll(async () => (await placesOf(db, stale.id)).active).toBeNull();
+    expect((await placesOf(db, id)).active).toBeNull();
+  });
+});
+
+test("a round that does not judge silence leaves heartbeats alone, and does all the rest", async () => {
+  const id = await deadTask();
+  const [running, claimed, lapsed] = await addActive(db, [
+    { heldMs: 10_000 },
+    { status: "CLAIMED", heldMs: 10_000 },
+    { status: "CLAIMED", leaseMs: -1 },
+  ]);
+  const overdue = await addOneReady(db, { goodMs: -1 });
+  let pruned = 0;
+  const prune = async () => {
+    pruned++;
+  };
+  const reaped = await runPasses(kit.reaper({ prune }), { judgesSilence: false });
+  expect(reaped).toEqual({ crashed: 1, released: 0, recovered: 0, expired: 1 });
+  expect(pruned).toBe(1);
+  expect((await placesOf(db, id)).active).toBeNull();
+  expect((await placesOf(db, overdue)).finished).toMatchObject({ status: "EXPIRED" });
+  for (const claim of [running, claimed, lapsed])
+    expect((await placesOf(db, claim?.id ?? "")).active).not.toBeNull();
+  expect(await runPasses(kit.reaper())).toMatchObject({ released: 2, recovered: 1 });
+});
+
+test("a reaper that was frozen does not judge in its next round; the one after that does", async () => {
+  const log = recordingLogger();
+  const stale = await addOneActive(db, { heldMs: 10_000 });
+  await withReaper(options(500, { log }), async () => {
+    await kit.database.ping(); // on the same session: its first look at the clocks has been answered
+    // The event loop stands still, as in a process that is stopped and continued.
+    const until = performance.now() + 3_500;
+    while (performance.now() < until);
+    await expect.poll(() => log.lines.length).toBeGreaterThan(0);
+    expect(log.lines[0]).toMatchObject({
+      level: "info",
+      fields: { doubt: expect.stringMatching(/did not look for \d+ ms/) as unknown },
+    });
+    await expect.poll(async () => (await placesOf(db, stale.id)).active).toBeNull();
+  });
+});
+
+test("after a database that was away the first round does not judge", async () => {
+  const log = recordingLogger();
+  const database = kit.newDatabase();
+  await withReaper(options(300, { log, database }), async () => {
+    await database.ping();
+    await db.sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = 'posthaste reads'`,
+    );
+    const breaker = setInterval(
+      () => void database.reads.connection().then((c) => c.destroy()),
+      20,
+    );
+    await expect
+      .poll(() => log.lines.some(({ message }) => message.includes("maintenance pass failed")))
+      .toBe(true);
+    clearInterval(breaker);
+    const stale = await addOneActive(db, { heldMs: 10_000 });
+    await expect.poll(async () => (await placesOf(db, stale.id)).active).toBeNull();
+    expect(log.lines.map(({ fields }) => fields["doubt"])).toContain(
+      "nothing is known of the time before",
+    );
+  });
+});
+
+test("a pass that fails does not keep the others from running", async () => {
+  const log = recordingLogger();
+  const overdue = await addOneReady(db, { goodMs: -1 });
+  const stale = await addOneActive(db, { heldMs: 10_000 });
+  await db.sql("alter table posthaste.recoveries rename to out_of_the_way");
+  try {
+    expect(await runPasses(kit.reaper({ log }))).toMatchObject({ expired: 1, recovered: 0 });
+  } finally {
+    await db.sql("alter table posthaste.out_of_the_way rename to recoveries");
+  }
+  expect((await placesOf(db, overdue)).finished).not.toBeNull();
+  expect((await placesOf(db, stale.id)).active).not.toBeNull();
+  const failed = log.lines.filter(({ level }) => level === "warn");
+  expect(failed.map(({ fields }) => fields["pass"])).toEqual([
+    "crashed workers",
+    "stale claims",
+    "stale runs",
+  ]);
+});
+
+test("an answer that was long in coming says nothing: those who vouch had to wait as well", async () => {
+  const log = recordingLogger();
+  const stale = await addOneActive(db, { heldMs: 10_000 });
+  const locker = await db.connect("reads");
+  await locker.query(BEGIN);
+  await locker.query(LOCK);
+  const criteria = { cause: "run stale", thresholdMs: 1_000, multiplier: 1, flags: [] } as const;
+  const recovering = recoverTasks(kit.recoverer({ log }), criteria);
+  await pause(2_100);
+  await locker.query(ROLLBACK);
+  expect(await recovering).toEqual([]);
+  expect((await placesOf(db, stale.id)).active).not.toBeNull();
+  expect(log.lines).toMatchObject([{ level: "warn", fields: { reason: "run stale" } }]);
+  expect(await recoverTasks(kit.recoverer(), criteria)).toHaveLength(1);
+});
+
+test("stopping does not wait for the next round, and ends one that is under way after its page", async () => {
+  await addActive(
+    db,
+    Array.from({ length: 1_000 }, () => ({ heldMs: 10_000 })),
+  );
+  const reaper = new Reaper(options(100));
+  await expect
+    .poll(async () => (await db.sql("select from posthaste.finished_tasks")).length)
+    .toBeGreaterThan(0);
+  const stoppedAt = performance.now();
+  await reaper.stop();
+  expect(performance.now() - stoppedAt).toBeLessThan(2_000);
+});

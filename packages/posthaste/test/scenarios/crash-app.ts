@@ -1,0 +1,27 @@
+/** The app of worker processes that are killed: one task that may run twice, and one that may not. */
+import { appendFileSync, existsSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineTask, posthaste, type TaskContext } from "posthaste";
+
+const folder = process.env["SCENARIO_FOLDER"] ?? ".";
+
+/** Says that it has begun, and ends when the file `go` is there. */
+async function untilGo(ctx: TaskContext): Promise<{ pid: number; attempt: number }> {
+  appendFileSync(join(folder, "begun"), `${ctx.name} ${process.pid}\n`);
+  while (!existsSync(join(folder, "go"))) await sleep(20);
+  return { pid: process.pid, attempt: ctx.attempt };
+}
+
+export const mayRunTwice = defineTask({
+  name: "may-run-twice",
+  onCrash: "requeue",
+  run: (_: null, ctx) => untilGo(ctx),
+});
+
+export const runsOnce = defineTask({ name: "runs-once", run: (_: null, ctx) => untilGo(ctx) });
+
+export const app = posthaste({
+  tasks: [mayRunTwice, runsOnce],
+  recovery: { crashGraceMs: 1_000 },
+});
