@@ -69,14 +69,25 @@ test("one that does not lead does nothing, until it does", async () => {
     asked++;
     return leads;
   };
-  await withReaper(options(200, { isLeader }), async (reaper) => {
-    reaper.wake();
-    await expect.poll(() => asked).toBeGreaterThan(3);
+  await withReaper(options(200, { isLeader }), async () => {
+    await expect.poll(() => asked, { timeout: 5_000 }).toBeGreaterThan(3);
     expect((await placesOf(db, id)).active).not.toBeNull();
     expect((await placesOf(db, stale.id)).active).not.toBeNull();
     leads = true;
     await expect.poll(async () => (await placesOf(db, stale.id)).active).toBeNull();
     expect((await placesOf(db, id)).active).toBeNull();
+  });
+});
+
+test("told of a death, one that does not lead looks too, a little later: who leads may not be able to act", async () => {
+  const id = await deadTask();
+  const stale = await addOneActive(db, { heldMs: 10_000 });
+  await withReaper(options(60_000, { isLeader: () => false }), async (reaper) => {
+    const wokenAt = performance.now();
+    reaper.wake();
+    await expect.poll(async () => (await placesOf(db, id)).active, { timeout: 5_000 }).toBeNull();
+    expect(performance.now() - wokenAt).toBeGreaterThan(900);
+    expect((await placesOf(db, stale.id)).active).not.toBeNull();
   });
 });
 
