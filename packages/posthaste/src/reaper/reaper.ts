@@ -16,6 +16,7 @@ export class Reaper {
   readonly #bell = new Bell();
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
+  #isWoken = false;
 
   constructor(options: ReaperOptions) {
     this.#options = { ...options, signal: this.#stop.signal };
@@ -25,6 +26,7 @@ export class Reaper {
 
   /** A worker was declared dead: what it held is recovered now, and not in the next round. */
   wake(): void {
+    this.#isWoken = true;
     this.#bell.ring();
   }
 
@@ -42,6 +44,8 @@ export class Reaper {
       await this.#bell.wait(nextRoundAt - performance.now());
       if (this.#stop.signal.aborted) return;
       const isRound = performance.now() >= nextRoundAt;
+      if (!isRound && !this.#isWoken) continue; // a timer may ring a little early
+      this.#isWoken = false;
       try {
         await (isRound ? this.#round() : this.#answerWake());
       } catch (error) {
