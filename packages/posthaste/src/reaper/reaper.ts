@@ -44,10 +44,12 @@ export class Reaper {
       await this.#bell.wait(nextRoundAt - performance.now());
       if (this.#stop.signal.aborted) return;
       const isRound = performance.now() >= nextRoundAt;
-      if (!isRound && !this.#isWoken) continue; // a timer may ring a little early
+      const isWoken = this.#isWoken;
       this.#isWoken = false;
       try {
-        await (isRound ? this.#round() : this.#answerWake());
+        // Perhaps neither: a timer may ring a moment too early.
+        if (isRound) await this.#round();
+        if (isWoken) await this.#answerWake();
       } catch (error) {
         this.#clocks.forget();
         // The worker beside it says that the database is away.

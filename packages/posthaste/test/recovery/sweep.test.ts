@@ -146,8 +146,8 @@ test("a worker with recovery enabled sweeps by itself; without it, nobody does",
   );
   const sweeping = startMaintenance(kit.reaper({ workerRecovery, log }));
   try {
-    await expect.poll(async () => (await placesOf(db, id)).active).toBeNull();
-    await expect.poll(statesOf).toEqual({ [silent]: "dead" });
+    await expect.poll(statesOf, { timeout: 10_000 }).toEqual({ [silent]: "dead" });
+    expect((await placesOf(db, id)).active).toBeNull();
   } finally {
     await Promise.all([idle.stop(), sweeping.stop()]);
   }
