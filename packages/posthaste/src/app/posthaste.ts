@@ -213,7 +213,10 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     log,
     makeContext: context,
     sendChild: childSender(parts),
-    startMaintenance: () => startReaper({ database, recovery: config.recovery, log }),
+    startMaintenance: () => {
+      const reaper = startReaper({ database, recovery: config.recovery, log });
+      return { wake: () => undefined, stop: () => reaper.stop() };
+    },
     onStopped: () => workers.delete(worker),
   });
   workers.add(worker);

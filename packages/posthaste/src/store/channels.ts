@@ -11,6 +11,11 @@ export function workerChannel(schema: string, workerId: string): string {
   return channel(`${schema}/worker/${workerId}`);
 }
 
+/** The channel on which all workers are told that one of them has died. */
+export function deathChannel(schema: string): string {
+  return channel(`${schema}/deaths`);
+}
+
 /** The channel on which one client is told that results it waits for are there. */
 export function resultChannel(schema: string, clientId: string): string {
   return channel(`${schema}/results/${clientId}`);

@@ -15,6 +15,7 @@ import { sql, statement, type Db } from "./sql.ts";
  *    plan made on the empty table is a sequential scan (81 ms at 50,000 rows). Nested loops over an index are right
  *    always, so nothing else is allowed.
  *  - "sends": bulk inserts.
+ *  - "vouches": heartbeats and what is judged by them. Few statements, and one of them looks up thousands of claims.
  *  - "reads": everything else, planned as usual.
  *  - "migrations": statements that may take their time.
  */
@@ -30,6 +31,11 @@ const profiles = {
     enable_mergejoin: "off",
   },
   sends: { plan_cache_mode: "force_generic_plan", enable_seqscan: "off" },
+  vouches: {
+    plan_cache_mode: "force_generic_plan",
+    enable_seqscan: "off",
+    enable_bitmapscan: "off",
+  },
   reads: {},
   // Waiting for another process that migrates, or for a long lock, is no failure.
   migrations: { statement_timeout: "0", idle_in_transaction_session_timeout: "0" },

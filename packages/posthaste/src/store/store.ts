@@ -13,6 +13,7 @@ import { isBackendIdle } from "./queries/is-backend-idle.ts";
 import { lockCaps } from "./queries/lock-caps.ts";
 import { matchSubmissions } from "./queries/match-submissions.ts";
 import { notifyQueues } from "./queries/notify-queues.ts";
+import { liveness } from "./queries/liveness.ts";
 import { ping } from "./queries/ping.ts";
 import { pauseQueues } from "./queries/pause-queues.ts";
 import { readTask } from "./queries/read-task.ts";
@@ -23,7 +24,9 @@ import { reportProgress } from "./queries/report-progress.ts";
 import { settleTasks } from "./queries/settle-tasks.ts";
 import { startTasks } from "./queries/start-tasks.ts";
 import { surveyLanes } from "./queries/survey-lanes.ts";
+import { vouch } from "./queries/vouch.ts";
 import { watchTasks } from "./queries/watch-tasks.ts";
+import { workerStates } from "./queries/worker-states.ts";
 import { schemaText } from "./sql.ts";
 
 export type Store = ReturnType<typeof createStore>;
@@ -45,6 +48,9 @@ export function createStore(schema: string) {
     reportProgress: reportProgress(text),
     findOwnCommits: findOwnCommits(text),
     holdClaims: holdClaims(text),
+    liveness: liveness(schema),
+    vouch: vouch(text),
+    workerStates: workerStates(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
     releaseExpired: releaseExpired(text),

@@ -9,7 +9,6 @@ export interface KeepClaims {
   readonly store: Store;
   readonly connection: Connection;
   readonly workerId: string;
-  readonly leaseMs: number;
   /** How long a body that must stop has to notice. */
   readonly graceMs: number;
   readonly held: HeldTasks;
@@ -17,20 +16,18 @@ export interface KeepClaims {
 }
 
 /**
- * Renews every claim; stops runs whose claim is gone or whose task was cancelled; returns claims that are stored and unknown here. Those are ours:
+ * Stops runs whose claim is gone or whose task was cancelled; returns claims that are stored and unknown here. Those are ours:
  * their claim committed and the acknowledgement was lost. Called between round trips, never during one.
  */
 export async function keepClaims({
   store,
   connection,
   workerId,
-  leaseMs,
   graceMs,
   held,
   log,
 }: KeepClaims): Promise<{ started: ClaimedTask[]; claimed: ClaimedTask[] }> {
   const stored = await store.holdClaims.list(connection, workerId);
-  await store.holdClaims.renew(connection, stored, leaseMs);
   const storedByKey = new Map(stored.map((claim) => [claimKey(claim), claim]));
   for (const run of held.running) {
     const claim = storedByKey.get(claimKey(run.claimed));

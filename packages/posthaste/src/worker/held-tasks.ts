@@ -1,11 +1,16 @@
 /** What a worker holds: bodies that run, tasks fetched ahead, and ends that are not written yet. */
+import type { Landed } from "../engine/wake-workers.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import type { HeldClaim } from "../store/queries/hold-claims.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
 import { interruptedTask } from "./settled-task.ts";
 import type { TaskRun } from "./task-run.ts";
 
 /** Ends written in one statement at most: enough to be cheap, few enough to keep a statement short. */
 const MOST_SETTLES = 1_000;
+
+/** How long an aborted body has to notice before its task is given back. */
+export const ABORT_GRACE_MS = 1_000;
 
 /** An end that is to be written, and where its task came from. */
 export interface EndedTask extends SettledTask {
@@ -22,6 +27,22 @@ export function claimKey({
   readonly claimId: string;
 }): string {
   return `${id}/${claimId}`;
+}
+
+/** Tasks that went back into the line: their worker knows when a retry is due, the others are told of what is due now. */
+export function whatCameBack(ended: readonly EndedTask[]): { own: Landed[]; others: Landed[] } {
+  const own: Landed[] = [];
+  const others: Landed[] = [];
+  for (const { queue, priority, edge, delayMs } of ended) {
+    if (edge === "retry") own.push({ queue, priority, due: delayMs ?? 0 });
+    else if (edge === "release" || edge === "requeue")
+      others.push({ queue, priority, due: "back" });
+  }
+  return { own, others };
+}
+
+function claimOf({ id, claimId }: HeldClaim): HeldClaim {
+  return { id, claimId };
 }
 
 export class HeldTasks {
@@ -104,11 +125,21 @@ export class HeldTasks {
     }
   }
 
+  /** Claims of tasks that have not ended, by what a heartbeat for them is called: those that run, those that wait. */
+  claims(): { readonly running: HeldClaim[]; readonly ahead: HeldClaim[] } {
+    return {
+      running: [...[...this.running].map(({ claimed }) => claimed), ...this.#ended].map(claimOf),
+      ahead: this.#ahead.map(claimOf),
+    };
+  }
+
   /** Gives back what does not stop: its claim is fenced off, whatever it still does. */
-  requeueRunning(): TaskRun[] {
-    const abandoned = [...this.running];
-    this.running.clear();
-    for (const { claimed } of abandoned) this.end(interruptedTask(claimed));
+  requeueRunning(isMeant: (run: TaskRun) => boolean = () => true): TaskRun[] {
+    const abandoned = [...this.running].filter(isMeant);
+    for (const run of abandoned) {
+      this.running.delete(run);
+      this.end(interruptedTask(run.claimed));
+    }
     return abandoned;
   }
 }

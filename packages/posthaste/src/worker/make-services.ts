@@ -4,7 +4,6 @@ import type { WorkerContext } from "../define/task-context.ts";
 import type { Config } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
-import { ProgressReports } from "./progress-reports.ts";
 import type { RunServices, SendChild } from "./run-services.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
 
@@ -18,19 +17,18 @@ export interface ServiceParts {
   readonly makeContext: () => MaybePromise<WorkerContext>;
 }
 
+/** What all lives of a worker share. */
+export type SharedServices = Omit<RunServices, "workerId" | "log" | "progress">;
+
 export async function makeServices(
   { database, config, sendChild, threads, makeContext }: ServiceParts,
-  workerId: string,
   log: Logger,
-): Promise<RunServices> {
+): Promise<SharedServices> {
   await database.locate(); // a context may want to know where it is
   return {
-    workerId,
-    log,
     database,
     payload: config.payload,
     context: await makeContext(),
-    progress: new ProgressReports(database, log),
     onLargeResult: warnOnce(log, config.payload.warnBytes),
     sendChild,
     threads,

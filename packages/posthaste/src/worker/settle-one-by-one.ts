@@ -4,39 +4,41 @@ import type { Logger } from "../domain/logger.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
 import { tellWaiters } from "../engine/work-cycle.ts";
 import type { Connection } from "../store/connection.ts";
+import type { Link } from "../store/link.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
 import type { Store } from "../store/store.ts";
+import type { HeldTasks } from "./held-tasks.ts";
 
-export interface SettledOneByOne {
-  /** Dealt with; whatever is in neither list is tried again when the database is back. */
-  readonly written: readonly SettledTask[];
-  /** Refused in every form. */
-  readonly refused: readonly SettledTask[];
+export interface SettleOneByOne {
+  readonly store: Store;
+  readonly link: Link;
+  readonly settles: readonly SettledTask[];
+  readonly held: HeldTasks;
+  readonly log: Logger;
 }
 
-export async function settleOneByOne(
-  store: Store,
-  connection: Connection,
-  settles: readonly SettledTask[],
-  log: Logger,
-): Promise<SettledOneByOne> {
-  const written: SettledTask[] = [];
-  const refused: SettledTask[] = [];
+/** True if any of them is dealt with now. What is not is tried again when the database is back. */
+export async function settleOneByOne(asked: SettleOneByOne): Promise<boolean> {
+  const { store, link, settles, held, log } = asked;
+  const connection = await link.connection().catch(() => undefined); // the loop tries again
+  if (connection === undefined) return false;
+  let isAnyDone = false;
   for (const settled of settles) {
     try {
       await settleOrFail(store, connection, settled, log);
-      written.push(settled);
+      held.written([settled]);
       tellWaiters(store, connection, [settled.id], () => undefined); // waiters poll
     } catch (error) {
       if (isRepeatable(error)) break;
-      refused.push(settled);
+      held.giveUpOn(settled);
       log.error(
         { taskId: settled.id, error: String(error) },
-        "the end of a task could not be written; it stays RUNNING until somebody requeues or fails it",
+        "the end of a task could not be written; it stays RUNNING until it is recovered",
       );
     }
+    isAnyDone = true;
   }
-  return { written, refused };
+  return isAnyDone;
 }
 
 /** Where the value is what PostgreSQL refuses (too large, too deep), the task fails and says so. */

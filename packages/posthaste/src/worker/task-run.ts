@@ -128,6 +128,16 @@ export class TaskRun implements BodyHost {
     this.#onThread?.abort(reason);
   }
 
+  /** Its claim was given back although it has not stopped: what it still does is not recorded. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#alarm?.clear();
+    this.log.warn(
+      "the task did not stop when it was told to: it is given back, and what it still does is not recorded",
+    );
+    this.#onThread?.terminate(failureOf("CLAIM_LOST", this.#decided));
+  }
+
   /** Something the body let go of has failed: the task fails with it, unless it has ended. */
   blame(thrown: unknown): void {
     const late = this.#isOver
@@ -229,7 +239,7 @@ export class TaskRun implements BodyHost {
     const { payload, onLargeResult } = this.services;
     if (execution.ok && payload.warnBytes !== null && execution.bytes > payload.warnBytes)
       onLargeResult(this.claimed.name, execution.bytes);
-    const isInterrupted = this.#stopped === "SHUTDOWN";
+    const isInterrupted = this.#stopped === "SHUTDOWN" || this.#stopped === "CLAIM_LOST";
     return settledTask(this.claimed, this.#decided, this.#judged(execution), isInterrupted);
   }
 

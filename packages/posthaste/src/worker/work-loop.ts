@@ -2,12 +2,8 @@
  * The worker's loop: one round trip after the other, each carrying everything that is ready at that moment. While one is
  * under way, bodies end and slots free up; the next takes it all. Nothing lingers and nothing is asked for in vain.
  */
-import type { Config } from "../domain/config.ts";
-import type { Logger } from "../domain/logger.ts";
 import type { WakeHint } from "../domain/wake-hint.ts";
-import type { WorkerPlan } from "../domain/worker-options.ts";
-import type { Database } from "../engine/database.ts";
-import { wakeQueues, type Landed } from "../engine/wake-workers.ts";
+import { wakeQueues } from "../engine/wake-workers.ts";
 import { runCycle, tellWaiters, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
@@ -18,23 +14,13 @@ import type { StartReply } from "../store/queries/start-tasks.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
 import { inClaimOrder } from "./claim-order.ts";
-import { HeldTasks, type EndedTask } from "./held-tasks.ts";
+import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { reviewSettles } from "./review-settles.ts";
-import type { RunServices } from "./run-services.ts";
 import { settleOneByOne } from "./settle-one-by-one.ts";
-import type { TaskRegistry } from "./task-registry.ts";
 import { TaskRun } from "./task-run.ts";
 import { watchLink } from "./watch-link.ts";
-
-export interface WorkLoopOptions {
-  readonly database: Database;
-  readonly config: Config;
-  readonly plan: WorkerPlan;
-  readonly registry: TaskRegistry;
-  readonly services: RunServices;
-  readonly log: Logger;
-}
+import type { WorkLoopOptions } from "./work-loop-options.ts";
 
 interface LoopPlan extends CyclePlan {
   readonly settles: readonly EndedTask[];
@@ -52,6 +38,8 @@ export class WorkLoop {
   #isCheckDue = false;
   #isDraining = false;
   #isGivenUp = false;
+  /** Others may have taken what is held here, because no heartbeat could be written. */
+  #isFenced = false;
 
   constructor(options: WorkLoopOptions) {
     this.#options = options;
@@ -93,7 +81,7 @@ export class WorkLoop {
     this.#bell.ring();
   }
 
-  /** Renew what is held, and compare it with what is stored. */
+  /** Compare what is held with what is stored. */
   checkClaims(): void {
     this.#isCheckDue = true;
     this.#bell.ring();
@@ -103,6 +91,25 @@ export class WorkLoop {
   drain(): void {
     this.#isDraining = true;
     this.held.releaseAhead();
+    this.#bell.ring();
+  }
+
+  /**
+   * While fenced: nothing is claimed or started, and what runs is told to stop. What has not after a while is given back
+   * under its claim, in case it still is this worker's.
+   */
+  fence(isFenced: boolean): void {
+    this.#isFenced = isFenced;
+    if (!isFenced) return this.checkClaims();
+    const runs = [...this.held.running];
+    for (const run of runs) run.abort("CLAIM_LOST");
+    setTimeout(() => this.abandon(runs), ABORT_GRACE_MS).unref();
+  }
+
+  /** Gives back those of these runs that have not ended. */
+  abandon(runs: readonly TaskRun[]): void {
+    const meant = new Set(runs);
+    for (const run of this.held.requeueRunning((one) => meant.has(one))) run.abandon();
     this.#bell.ring();
   }
 
@@ -159,14 +166,16 @@ export class WorkLoop {
     const { concurrency } = this.#options.plan;
     const settles: readonly EndedTask[] = this.held.nextEnds();
     const free = concurrency - this.held.running.size;
-    const starts = this.#desk.mayStart(now, settles.length > 0) ? this.held.nextAhead(free) : [];
+    const mayStart = !this.#isFenced && this.#desk.mayStart(now, settles.length > 0);
+    const starts = mayStart ? this.held.nextAhead(free) : [];
     const held = {
       running: this.held.running.size + starts.length,
       ahead: this.held.aheadCount - starts.length,
     };
-    const { claim, ahead } = this.#isDraining
-      ? { claim: undefined, ahead: undefined }
-      : this.#desk.requests(now, held, settles.length > 0);
+    const { claim, ahead } =
+      this.#isDraining || this.#isFenced
+        ? { claim: undefined, ahead: undefined }
+        : this.#desk.requests(now, held, settles.length > 0);
     if (settles.length + starts.length === 0 && claim === undefined && ahead === undefined)
       return undefined;
     return { settles, starts, claim, ahead, rules: this.#desk.rules };
@@ -181,7 +190,9 @@ export class WorkLoop {
     this.#desk.fed(plan.claim, reply.claim, wakesBefore);
     this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
     if ((reply.start?.heldBack.length ?? 0) > 0) this.#desk.heldBack();
-    this.#putBack(connection, plan.settles);
+    const { own, others } = whatCameBack(plan.settles);
+    for (const { queue, ...hint } of own) this.hint(queue, hint);
+    if (others.length > 0) wakeQueues(connection, store, others).catch(this.#onNotifyError);
     if (reply.settle !== undefined) {
       await reviewSettles({
         store,
@@ -220,18 +231,6 @@ export class WorkLoop {
     }
   }
 
-  /** Tasks that went back into the line: this worker knows when a retry is due, the others are told of what is due now. */
-  #putBack(connection: Connection, ended: readonly EndedTask[]): void {
-    const { database } = this.#options;
-    const back: Landed[] = [];
-    for (const { queue, priority, edge, delayMs } of ended) {
-      if (edge === "retry") this.hint(queue, { priority, due: delayMs ?? 0 });
-      else if (edge === "release" || edge === "requeue")
-        back.push({ queue, priority, due: "back" });
-    }
-    if (back.length > 0) wakeQueues(connection, database.store, back).catch(this.#onNotifyError);
-  }
-
   #run(task: ClaimedTask): void {
     const { registry, services } = this.#options;
     const run = new TaskRun(task, registry.get(task.name), services);
@@ -247,15 +246,14 @@ export class WorkLoop {
     this.#bell.ring();
   };
 
-  /** Renews what is held; adopts claims whose acknowledgement was lost; lets go of tasks that are not ours any more. */
+  /** Adopts claims whose acknowledgement was lost; lets go of tasks that are not ours any more. */
   async #check(connection: Connection): Promise<void> {
     this.#isCheckDue = false;
-    const { database, services, config, plan, log } = this.#options;
+    const { database, services, plan, log } = this.#options;
     const adopted = await keepClaims({
       store: database.store,
       connection,
       workerId: services.workerId,
-      leaseMs: config.claimLeaseMs,
       graceMs: plan.shutdownGraceMs,
       held: this.held,
       log,
@@ -273,19 +271,11 @@ export class WorkLoop {
     }
     this.#options.log.error({ error: String(error) }, "a round trip of the worker failed");
     this.#isCheckDue = true;
-    if (plan === undefined || !(await this.#settleApart(plan.settles)))
-      await this.#outage.wait(error);
-  }
-
-  /** One of these ends may be what PostgreSQL refused. True if any of them is dealt with now. */
-  async #settleApart(settles: readonly EndedTask[]): Promise<boolean> {
-    const connection = await this.#link.connection().catch(() => undefined); // the loop tries again
-    if (connection === undefined) return false;
+    // One of the ends may be what PostgreSQL refused.
     const { database, log } = this.#options;
-    const { written, refused } = await settleOneByOne(database.store, connection, settles, log);
-    this.held.written(written);
-    for (const settled of refused) this.held.giveUpOn(settled);
-    return written.length + refused.length > 0;
+    const { store } = database;
+    const apart = { store, link: this.#link, settles: plan?.settles ?? [], held: this.held, log };
+    if (!(await settleOneByOne(apart))) await this.#outage.wait(error);
   }
 
   readonly #onNotifyError = (error: unknown): void => {

@@ -1,8 +1,8 @@
-/** What a worker hears: that something landed in its queues, that one was paused or resumed, that a task was cancelled. */
+/** What a worker hears: that something landed in its queues, that one was paused or resumed, that a task was cancelled, that a worker died. */
 import { parseWakeHints } from "../domain/wake-hint.ts";
 import { Drain } from "../runtime/drain.ts";
 import type { Listener } from "../runtime/listener.ts";
-import { queueChannel, workerChannel } from "../store/channels.ts";
+import { deathChannel, queueChannel, workerChannel } from "../store/channels.ts";
 import type { WorkLoop } from "./work-loop.ts";
 
 export interface WorkerEars {
@@ -14,6 +14,8 @@ export interface WorkerEars {
   readonly coalesceNotifies: number;
   readonly loop: WorkLoop;
   readonly onCancel: (id: string, claimId: string) => void;
+  /** A worker was declared dead. */
+  readonly onDeath: () => void;
 }
 
 /** Listens until the returned function is called. */
@@ -31,6 +33,12 @@ export function openEars(ears: WorkerEars): () => void {
       onMessage: (payload) => drain.push(() => hearCancel(payload, ears.onCancel)),
       // What was cancelled while nobody listened is found by comparing what is held with what is stored.
       onUp: () => loop.checkClaims(),
+    }),
+  );
+  subscriptions.push(
+    listener.subscribe(deathChannel(schema), {
+      onMessage: ears.onDeath,
+      onUp: () => undefined, // what was missed is found by the next pass
     }),
   );
   return () => {

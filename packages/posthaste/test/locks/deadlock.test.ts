@@ -1,5 +1,6 @@
 /** Statements that lock several rows take them in the same order, or never wait: whatever overlaps, none deadlocks. */
 import { randomUUID } from "node:crypto";
+import { vouchFor } from "../store/vouch-for.ts";
 import { expect, test } from "vitest";
 import type { Connection } from "../../src/store/connection.ts";
 import type { SettledTask } from "../../src/store/queries/settle-tasks.ts";
@@ -64,7 +65,7 @@ test("moves of the same rows in opposite orders, with heartbeats, cancellations 
   let current: readonly Claim[] = [];
   const won = { one: 0, other: 0 };
   const loops = {
-    heart: new Loop(() => store.holdClaims.renew(heart, current.toReversed(), 60_000)),
+    heart: new Loop(() => vouchFor(store, heart, current.toReversed())),
     canceller: new Loop(async () => {
       const victim = current[Math.floor(Math.random() * current.length)];
       await store.cancelTask(canceller, victim?.id ?? randomUUID());

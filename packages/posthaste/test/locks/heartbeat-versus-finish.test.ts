@@ -7,6 +7,7 @@ import { BEGIN, COMMIT } from "../../src/store/transaction.ts";
 import { addActive, type Claim } from "../store/task-rows.ts";
 import { figures } from "../support/figures.ts";
 import { useDatabase } from "../support/database.ts";
+import { vouchFor } from "../store/vouch-for.ts";
 import { untilWaiting } from "./until-waiting.ts";
 
 const db = useDatabase();
@@ -32,7 +33,7 @@ test("1,000 finishes that waited for a heartbeat of their own row all find it", 
 
   for (const [n, claim] of claims.entries()) {
     void heart.query(BEGIN);
-    await db.store.holdClaims.renew(heart, [claim], 60_000);
+    await vouchFor(db.store, heart, [claim]);
     const finish = db.store.settleTasks(finisher, [settled(claim, edges[n % edges.length])]);
     await untilWaiting(db, 1);
     await heart.query(COMMIT);
@@ -50,7 +51,7 @@ test("batches that waited for a heartbeat of all their rows find every one", asy
   for (let round = 0; round < 50; round++) {
     const claims = await tasks(20);
     void heart.query(BEGIN);
-    await db.store.holdClaims.renew(heart, claims, 60_000);
+    await vouchFor(db.store, heart, claims);
     const finish = db.store.settleTasks(
       finisher,
       claims.map((claim) => settled(claim)),
@@ -68,8 +69,7 @@ test("a heart that beats all the time makes no finish miss", async () => {
   const finishing = new AbortController();
   const beating = (async (): Promise<number> => {
     let beats = 0;
-    for (; !finishing.signal.aborted; beats++)
-      await db.store.holdClaims.renew(heart, claims, 60_000);
+    for (; !finishing.signal.aborted; beats++) await vouchFor(db.store, heart, claims);
     return beats;
   })();
 
@@ -94,7 +94,7 @@ test("a heartbeat does not wait for a finish, and does not bring the row back", 
     finisher,
     claims.slice(0, 1).map((claim) => settled(claim)),
   );
-  await db.store.holdClaims.renew(heart, claims, 60_000);
+  await vouchFor(db.store, heart, claims);
   await finisher.query(COMMIT);
 
   expect(await db.store.holdClaims.list(heart, workerId)).toMatchObject(claims.slice(1));
@@ -105,7 +105,7 @@ test("200 starts that waited for a heartbeat of their own row all find it", asyn
 
   for (const claim of await tasks(200, "CLAIMED")) {
     void heart.query(BEGIN);
-    await db.store.holdClaims.renew(heart, [claim], 60_000);
+    await vouchFor(db.store, heart, [claim], { role: "claimer" });
     const start = db.store.startTasks(starter, [claim]);
     await untilWaiting(db, 1);
     await heart.query(COMMIT);

@@ -49,6 +49,7 @@ test("plans made on empty tables still use the indexes when 50,000 rows of each 
   const sessions = {
     moves: await db.connect("moves"),
     sends: await db.connect("sends"),
+    vouches: await db.connect("vouches"),
     reads: await db.connect("reads"),
   };
   const prepared = await prepareAll(sessions);

@@ -1,4 +1,5 @@
 /** Every statement that runs often, with the session it runs on, the indexes that serve it and what it may touch. */
+import { vouchFor } from "../store/vouch-for.ts";
 import type { Profile } from "../../src/store/session-settings.ts";
 import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
 import { noRules, type ClaimRules } from "../../src/store/queries/pick-ready.ts";
@@ -163,11 +164,11 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       mostBuffers: 2_000,
     },
     {
-      name: "renew",
-      profile: "moves",
-      call: (store, db) => store.holdClaims.renew(db, [...claimed, ...running], 60_000),
+      name: "vouch",
+      profile: "vouches",
+      call: (store, db) => vouchFor(store, db, [...claimed, ...running]),
       indexes: ["active_tasks_id_idx"],
-      mostBuffers: 6_000,
+      mostBuffers: 8_000,
     },
     {
       // It reads the 2,000 rows of what runs at this moment, all workers', once a heartbeat: an index by worker would
@@ -254,8 +255,14 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
     },
     {
       name: "a worker's beat",
-      profile: "reads",
-      call: (store, db) => store.registerWorker.beat(db, workerId(1)),
+      profile: "vouches",
+      call: (store, db) =>
+        store.liveness.beat(db, {
+          workerId: workerId(1),
+          key: null,
+          loopBlockedMs: 0,
+          wantsToLead: false,
+        }),
       indexes: ["workers_pkey"],
       mostBuffers: 100,
     },

@@ -1,11 +1,8 @@
 /** What the threads for blocking tasks run. */
-import { createRequire } from "node:module";
-import { extname } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import type { AnyTask } from "../../define/task.ts";
 import type { Problem } from "../../domain/errors.ts";
+import { threadEntry } from "../../runtime/thread-entry.ts";
 import type { ThreadProgram } from "../../worker/threads/pool-thread.ts";
-import { understandsTypeScript } from "../load-file.ts";
 
 /** Why a worker could not run these tasks: threads have to load them from somewhere. */
 export function threadProblems(tasks: readonly AnyTask[], file: URL | undefined): Problem[] {
@@ -20,17 +17,6 @@ export function threadProblems(tasks: readonly AnyTask[], file: URL | undefined)
     }));
 }
 
-/**
- * Published, the thread's entry is .js. In this repository it may be .ts, which a Node that does not strip types cannot run:
- * then jiti loads it. Loaders that the process was started with are no help, tsx for one leaves threads alone on Node 20.
- */
 export function threadProgram(file: URL): ThreadProgram {
-  const extension = extname(fileURLToPath(import.meta.url));
-  const entry = new URL(`./thread-main${extension}`, import.meta.url);
-  if (extension !== ".ts" || understandsTypeScript()) return { entry, file };
-  const jiti = pathToFileURL(createRequire(import.meta.url).resolve("jiti")).href;
-  const program = `
-    import { createJiti } from ${JSON.stringify(jiti)};
-    await createJiti(${JSON.stringify(entry.href)}).import(${JSON.stringify(entry.href)});`;
-  return { entry: new URL(`data:text/javascript,${encodeURIComponent(program)}`), file };
+  return { entry: threadEntry("thread-main", import.meta.url), file };
 }

@@ -10,7 +10,7 @@ export interface StoredClaim extends HeldClaim {
   readonly isCancelRequested: boolean;
 }
 
-/** What a worker does about the claims it holds: renews them, and compares what it believes with what is stored. */
+/** How a worker compares what it believes to hold with what is stored. */
 export function holdClaims(schema: SqlText) {
   // What is held, stored rows that this worker knows nothing of included. There is no index by worker (see the table):
   // it reads what runs at this moment, in the whole cluster, once a heartbeat.
@@ -28,24 +28,6 @@ export function holdClaims(schema: SqlText) {
         limit 1
      ) as held`);
 
-  // Fenced by claim_id, served by active_tasks_id_idx. A row that somebody has locked is left out: the next round renews
-  // it, and a heartbeat must never wait for a finish or make one wait. Who never waits needs no lock order.
-  const RENEW = statement(sql`
-    with mine as materialized (
-      select held.task_id
-        from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
-       cross join lateral (
-         select task_id from ${schema}.active_tasks as active
-          where active.task_id = said.id and active.claim_id = said.claim
-            for update skip locked
-       ) as held
-    )
-    update ${schema}.active_tasks
-       set heartbeat_at = statement_timestamp(),
-           claim_expires_at = case when started_at is null
-             then statement_timestamp() + $3::float8 * interval '1 millisecond' end
-     where task_id = any (array(select task_id from mine))`);
-
   // The same columns as a claim returns: a stray is a claim whose acknowledgement never arrived.
   const ADOPT = statement(sql`
     select stray.task_id as "id", stray.claim_id as "claimId", submission.name, stray.queue, stray.priority,
@@ -61,9 +43,6 @@ export function holdClaims(schema: SqlText) {
      ) as submission`);
 
   return {
-    async renew(db: Db, claims: readonly HeldClaim[], leaseMs: number): Promise<void> {
-      await db.query(RENEW, [ids(claims), claimIds(claims), leaseMs]);
-    },
     list: (db: Db, workerId: string): Promise<StoredClaim[]> =>
       db.query<StoredClaim>(LIST, [workerId]),
     /** Those of them whose cancellation was requested. */

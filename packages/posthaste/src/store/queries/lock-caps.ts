@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { lockKey } from "../lock-keys.ts";
 import { sql, statement, type Db } from "../sql.ts";
 import type { ClaimRules } from "./pick-ready.ts";
 
@@ -20,9 +20,4 @@ export function lockCaps(schema: string) {
     const keys = names.map((name) => lockKey(`${schema}/caps/${name}`));
     await db.query(LOCK, [[...new Set(keys)].sort((a, b) => (a < b ? -1 : 1))]);
   };
-}
-
-/** Eight bytes of a hash, as the bigint that advisory locks take. */
-function lockKey(text: string): bigint {
-  return createHash("sha256").update(text, "utf8").digest().readBigInt64BE();
 }

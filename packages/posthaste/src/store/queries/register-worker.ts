@@ -18,11 +18,9 @@ export function registerWorker(schema: SqlText) {
     values ($1, $2, $3, $4, $5, $6, $7, $8, 'running')
     on conflict (worker_id) do update set state = 'running', last_heartbeat_at = clock_timestamp()`);
 
-  const BEAT = statement(sql`
-    update ${schema}.workers set last_heartbeat_at = clock_timestamp() where worker_id = $1`);
-
   const SET_STATE = statement(sql`
-    update ${schema}.workers set state = $2, last_heartbeat_at = clock_timestamp() where worker_id = $1`);
+    update ${schema}.workers set state = $2, last_heartbeat_at = clock_timestamp()
+     where worker_id = $1 and state <> 'dead'`);
 
   return {
     async register(db: Db, row: WorkerRow): Promise<void> {
@@ -37,9 +35,6 @@ export function registerWorker(schema: SqlText) {
         taskNames,
         concurrency,
       ]);
-    },
-    async beat(db: Db, workerId: string): Promise<void> {
-      await db.query(BEAT, [workerId]);
     },
     async setState(db: Db, workerId: string, state: "stopping" | "stopped"): Promise<void> {
       await db.query(SET_STATE, [workerId, state]);

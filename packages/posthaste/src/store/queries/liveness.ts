@@ -1,0 +1,126 @@
+import { deathChannel } from "../channels.ts";
+import { lockClass } from "../lock-keys.ts";
+import { schemaText, sql, statement, type Db } from "../sql.ts";
+
+/** A worker whose lock is gone, as the last look at it was. */
+export interface MissingWorker {
+  readonly workerId: string;
+  readonly key: number;
+}
+
+export interface Beat {
+  readonly workerId: string;
+  /** The lock that the session holds; null: it is not ours alone, and holds none. */
+  readonly key: number | null;
+  /** How long the event loop has not turned. */
+  readonly loopBlockedMs: number;
+  /** Whether to try to become the one that looks after the others. */
+  readonly wantsToLead: boolean;
+}
+
+export interface BeatReply {
+  /** Null: nobody knows this worker (any more), or it was declared dead. */
+  readonly state: "running" | "stopping" | "stopped" | null;
+  readonly leads: boolean;
+}
+
+/** The key of the one that looks after the others; keys of workers begin at 1. */
+const LEADER = sql`0`;
+/** How old a heartbeat may be when the lock vanishes. An older one: it fell silent before that, and may be only frozen. */
+const FRESH = sql`interval '5 seconds'`;
+
+/**
+ * Whether a worker's process lives. Its session holds an advisory lock; the kernel closes the socket of a dead process at
+ * once, PostgreSQL ends the session, and the lock is gone. Locks are looked at in pg_locks, which needs no privilege, and
+ * never probed by taking them: a probe could keep their owner out.
+ */
+export function liveness(schemaName: string) {
+  const schema = schemaText(schemaName);
+  const lockSpace = lockClass(`${schemaName}/liveness`);
+
+  const TAKE_LOCK = statement(sql`
+    with fresh as materialized (select nextval('${schema}.liveness_keys')::integer as key)
+    select key as "key", pg_try_advisory_lock($1::integer, key) as "isHeld" from fresh`);
+
+  // A worker that was declared dead stays dead: its tasks are somebody else's by now.
+  const BEAT = statement(sql`
+    with beat as (
+      update ${schema}.workers
+         set last_heartbeat_at = clock_timestamp(), liveness_key = $2, loop_blocked_ms = $3
+       where worker_id = $1 and state <> 'dead'
+      returning state
+    )
+    select (select state from beat) as "state",
+           case when $4::boolean then pg_try_advisory_lock($5::integer, ${LEADER}) else false end as "leads"`);
+
+  const STEP_DOWN = statement(sql`select pg_advisory_unlock($1::integer, ${LEADER})`);
+
+  // A worker writes its key only after it has taken the lock, so a key that is read here was held at some moment before.
+  // What has not changed since the last look is not written.
+  const LOOK = statement(sql`
+    with held as materialized (
+      select objid::bigint as key
+        from pg_locks
+       where locktype = 'advisory' and classid = $1::integer::oid and objsubid = 2 and granted
+         and database = (select oid from pg_database where datname = current_database())
+    ), seen as materialized (
+      select worker_id, liveness_key, last_heartbeat_at, lock_missing_since,
+             liveness_key in (select key from held) as is_held
+        from ${schema}.workers
+       where state in ('running', 'stopping') and liveness_key is not null and worker_id <> $2
+    ), marked as (
+      update ${schema}.workers as worker
+         set lock_missing_since = case when not seen.is_held then statement_timestamp() end,
+             lock_missing_beat = case when not seen.is_held then seen.last_heartbeat_at end
+        from seen
+       where worker.worker_id = seen.worker_id and worker.liveness_key = seen.liveness_key
+         and (seen.lock_missing_since is not null) = seen.is_held
+    )
+    select worker_id as "workerId", liveness_key as "key" from seen where not is_held`);
+
+  // Everything that the verdict rests on is asked again here: the lock has been missing for the whole grace, nothing was
+  // heard since, the worker was well when the lock vanished, the server has not just started, and nobody holds the lock.
+  const DECLARE = statement(sql`
+    with dead as (
+      update ${schema}.workers
+         set state = 'dead', died_at = statement_timestamp()
+       where worker_id = $2 and liveness_key = $3 and state in ('running', 'stopping')
+         and lock_missing_since <= statement_timestamp() - $4::float8 * interval '1 millisecond'
+         and last_heartbeat_at <= lock_missing_beat
+         and lock_missing_since - lock_missing_beat < ${FRESH}
+         and pg_postmaster_start_time() < statement_timestamp() - $4::float8 * interval '1 millisecond'
+         and (select pg_try_advisory_xact_lock($1::integer, $3::integer))
+      returning worker_id
+    )
+    select worker_id as "workerId", pg_notify($5, worker_id::text) from dead`);
+
+  return {
+    /** A lock under a new key, held until the session ends. */
+    async takeLock(db: Db): Promise<number> {
+      const [row] = await db.query<{ key: number; isHeld: boolean }>(TAKE_LOCK, [lockSpace]);
+      if (row?.isHeld !== true) throw new Error("a new liveness key was held by somebody else");
+      return row.key;
+    },
+    async beat(db: Db, { workerId, key, loopBlockedMs, wantsToLead }: Beat): Promise<BeatReply> {
+      const values = [workerId, key, Math.round(loopBlockedMs), wantsToLead, lockSpace];
+      const [row] = await db.query<BeatReply>(BEAT, values);
+      return row ?? { state: null, leads: false };
+    },
+    async stepDown(db: Db): Promise<void> {
+      await db.query(STEP_DOWN, [lockSpace]);
+    },
+    /** Looks at everybody's lock but one's own, and remembers since when which are missing. */
+    look: (db: Db, ownId: string): Promise<MissingWorker[]> =>
+      db.query<MissingWorker>(LOOK, [lockSpace, ownId]),
+    /** True: the worker is dead, and all others are told. */
+    async declareDead(
+      db: Db,
+      { workerId, key }: MissingWorker,
+      crashGraceMs: number,
+    ): Promise<boolean> {
+      const channel = deathChannel(schemaName);
+      const dead = await db.query(DECLARE, [lockSpace, workerId, key, crashGraceMs, channel]);
+      return dead.length > 0;
+    },
+  };
+}
