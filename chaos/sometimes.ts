@@ -27,6 +27,7 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
     "select from posthaste.finished_tasks where status = 'FAILED' and error_code = 'WORKER_CRASHED'",
   "a task that kills its worker ended":
     "select from posthaste.tasks where name = 'poison' and status = 'FAILED'",
+  "a worker declared dead": "select from posthaste.workers where died_at is not null",
   "a task expired": "select from posthaste.finished_tasks where status = 'EXPIRED'",
   "a task cancelled before it ran": `
     select from chaos.edges where from_status in ('PENDING', 'CLAIMED') and to_status = 'CANCELLED'`,
@@ -52,6 +53,10 @@ const IN_THE_LOGS: Readonly<Record<string, RegExp>> = {
   "a claim whose acknowledgement was lost, run all the same":
     /^claims whose acknowledgement was lost/,
   "a database found away and back": /^the database answers again/,
+  "a worker that lives, declared dead, and registered anew": /^this worker was declared dead/,
+  "a worker that could not vouch for its tasks and let go of them":
+    /^no heartbeat has been written for too long/,
+  "an event loop that was blocked, and reported": /^the event loop was blocked/,
   "a body told that its claim is lost": /^claim lost: the task belongs to somebody else by now$/,
 };
 

@@ -61,6 +61,15 @@ export const networkFaults: readonly Fault[] = [
     proxy.speak();
     return `for ${ms} ms`;
   }),
+  // The server sees its sessions end; the worker that held them lives, and cannot say so.
+  onWire("cut off for a while", 3, async ({ proxy }, { random, hold }) => {
+    const ms = random.between(3_000, 6_000);
+    proxy.cutAll();
+    proxy.fallSilent();
+    await hold(ms);
+    proxy.speak();
+    return `for ${ms} ms`;
+  }),
   onWire("a network that swallows everything", 1, async ({ proxy }, { random, hold }) => {
     const ms = random.between(500, 4_000);
     proxy.swallow();

@@ -10,6 +10,7 @@ import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
 import type { SettledTask } from "../../src/store/queries/settle-tasks.ts";
 import { BEGIN } from "../../src/store/transaction.ts";
 import { addOneReady, newQueue, placesOf, type Claim, type Places } from "../store/task-rows.ts";
+import { vouchFor } from "../store/vouch-for.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 
@@ -137,9 +138,15 @@ test("start", async () => {
   });
 });
 
-test("heartbeat", async () => {
-  const claims = await claimTwice(store.claimAndStart);
-  await expectUntouched(claims, () => store.holdClaims.renew(connection, [claims.lost], 60_000));
+test.each([
+  ["runner", "claimAndStart"],
+  ["claimer", "claimAhead"],
+] as const)("heartbeat of a %s", async (role, claim) => {
+  const claims = await claimTwice(store[claim]);
+  await expectUntouched(claims, async () => {
+    expect([...(await vouchFor(store, connection, [claims.lost], { role }))]).toEqual([]);
+  });
+  expect(await db.sql("select from posthaste.heartbeats")).toEqual([]);
 });
 
 test("what was cancelled", async () => {
