@@ -131,6 +131,8 @@ function typeOf(field: Field): string {
       return field.choices.map((choice) => `\`"${choice}"\``).join(" or ");
     case "text":
       return "string";
+    case "names":
+      return "list of names";
     case "queue names":
       return "list of queues";
     case "number by queue":

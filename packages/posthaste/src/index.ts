@@ -5,6 +5,7 @@ export type {
   QueueOptions,
   RecoveryOptions,
   ResilienceOptions,
+  WorkerRecoveryOptions,
 } from "./app/read-app-config.ts";
 export type { SendManyItem } from "./app/send-many-items.ts";
 export { defineTask, implement } from "./define/define-task.ts";
@@ -33,6 +34,8 @@ export type {
   WorkerContext,
 } from "./define/task-context.ts";
 export type { AttemptInfo, TaskHandle, TaskInfo, WaitOptions } from "./define/task-handle.ts";
+export { INFRASTRUCTURE_RESILIENT_FLAG } from "./domain/config-recovery-fields.ts";
+export type { CrashRule } from "./domain/crash-rule.ts";
 export {
   PosthasteError,
   TaskFailedError,

@@ -4,6 +4,7 @@ import { PosthasteError } from "../domain/errors.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { cancelTask } from "../engine/cancel-task.ts";
 import type { Database } from "../engine/database.ts";
+import type { HookRunner } from "../engine/hooks.ts";
 import { readTaskInfo } from "../engine/read-task-info.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
@@ -38,7 +39,7 @@ export interface Admin {
 }
 
 /** @param known queues that are configured */
-export function makeAdmin(database: Database, known: readonly string[]): Admin {
+export function makeAdmin(database: Database, known: readonly string[], hooks: HookRunner): Admin {
   const { pauseQueues } = database.store;
   const ask = <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
     repeatSafely(async () => {
@@ -65,7 +66,7 @@ export function makeAdmin(database: Database, known: readonly string[]): Admin {
         const wanted = requireUuid(id);
         return repeatSafely(() => readTaskInfo(database, wanted));
       },
-      cancel: async (id) => cancelTask(database, requireUuid(id)),
+      cancel: async (id) => cancelTask(database, hooks, requireUuid(id)),
     },
   };
 }

@@ -15,6 +15,7 @@ import { atLevel } from "../domain/level-logger.ts";
 import type { Logger } from "../domain/logger.ts";
 import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
+import { hookRunner } from "../engine/hooks.ts";
 import { ownChannel } from "../engine/wake-workers.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
 import { startReaper } from "../reaper/reaper.ts";
@@ -77,7 +78,7 @@ export interface Posthaste extends AsyncDisposable {
  */
 export function posthaste(given: AppConfig = {}): Posthaste {
   const parts = assemble(given);
-  const { database, waits, sender, tasks, contracts } = parts;
+  const { database, sender, tasks, contracts } = parts;
   let closing: Promise<void> | undefined;
 
   parts.file ??= callerFile(posthaste);
@@ -91,16 +92,16 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
     }),
     async send(task, ...[input, options]) {
-      return taskHandle(database, waits, await sender.send(task, input, options));
+      return handleOf(parts, await sender.send(task, input, options));
     },
     async sendMany(task, items, { tx, ...shared } = {}) {
       const ids = await sender.sendMany(task, readItems(task, items, shared), tx);
-      return ids.map((id) => taskHandle(database, waits, id));
+      return ids.map((id) => handleOf(parts, id));
     },
-    task: (_task, id) => taskHandle(database, waits, requireUuid(id)),
+    task: (_task, id) => handleOf(parts, requireUuid(id)),
     worker: (options) => makeWorker(parts, options),
     runWorker: (options) => runUntilSignal(makeWorker(parts, options)),
-    admin: makeAdmin(database, [...(parts.config.queues?.keys() ?? [])]),
+    admin: makeAdmin(database, [...(parts.config.queues?.keys() ?? [])], parts.hooks),
     check: ({ live = false } = {}) => checkApp({ tasks, contracts, database, live }),
     ensureSchema: () => database.ensureSchema(),
     migrate: () => database.migrate(),
@@ -146,6 +147,7 @@ function assemble(given: AppConfig) {
     tasks,
     contracts,
     context = (): WorkerContext => undefined,
+    hooks: listed,
     file: namedFile,
   } = readAppConfig(given, process.env);
   const log = given.logger ?? jsonLogger("info");
@@ -173,7 +175,8 @@ function assemble(given: AppConfig) {
       ),
   });
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
-  const sender = new Sender(database, config, log);
+  const hooks = hookRunner(listed, log);
+  const sender = new Sender(database, config, log, hooks.emit);
   const workers = new Set<Worker>();
   /** What a thread for blocking tasks loads. */
   const file = namedFile;
@@ -187,6 +190,7 @@ function assemble(given: AppConfig) {
     database,
     listener,
     waits,
+    hooks,
     sender,
     workers,
     namedFile,
@@ -194,8 +198,15 @@ function assemble(given: AppConfig) {
   };
 }
 
+function handleOf<T extends AnyContract>(
+  { database, waits, hooks }: Parts,
+  id: string,
+): TaskHandle<T> {
+  return taskHandle(database, waits, hooks, id);
+}
+
 function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
-  const { config, tasks, context, logAt, database, listener, workers, file } = parts;
+  const { config, tasks, context, hooks, logAt, database, listener, workers, file } = parts;
   const { plan, problems } = readWorkerOptions(options, config, availableParallelism());
   const found = [...problems, ...threadProblems(tasks, file)];
   if (found.length > 0) {
@@ -212,9 +223,10 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     version,
     log,
     makeContext: context,
+    hooks,
     sendChild: childSender(parts),
     startMaintenance: () => {
-      const reaper = startReaper({ database, recovery: config.recovery, log });
+      const reaper = startReaper({ database, hooks, recovery: config.recovery, log });
       return { wake: () => undefined, stop: () => reaper.stop() };
     },
     onStopped: () => workers.delete(worker),
@@ -234,9 +246,9 @@ function threadPool(
   return new ThreadPool({ program: { ...threadProgram(file), embeddedUrl }, threads, log });
 }
 
-function childSender({ database, waits, sender }: Parts): SendChild {
+function childSender(parts: Parts): SendChild {
   return async (parent, task, input, options) =>
-    taskHandle(database, waits, await sender.sendAsChild(parent, task, input, options));
+    handleOf(parts, await parts.sender.sendAsChild(parent, task, input, options));
 }
 
 /** What bodies may ask for on a thread that has loaded this app: its context is made once, when the first one begins. */
@@ -273,6 +285,7 @@ async function runUntilSignal(worker: Worker): Promise<void> {
 async function closeAll({
   workers,
   sender,
+  hooks,
   waits,
   listener,
   database,
@@ -280,6 +293,7 @@ async function closeAll({
 }: Parts): Promise<void> {
   await Promise.all([...workers].map((worker) => worker.stop()));
   await sender.close();
+  await hooks.idle();
   await Promise.all([waits.close(), listener.close()]);
   await database.close();
   await location.release();

@@ -99,6 +99,20 @@ test("a file is named by URL or absolute path, and is there", () => {
   }
 });
 
+test("hooks are checked, each by its name", () => {
+  const hooks = { taskSent: () => undefined, workerStarted: [] };
+  expect(readAppConfig({ hooks }, {}).hooks).toBe(hooks);
+  expect(readAppConfig({}, {}).hooks).toEqual({});
+  const wrong = { taskSnt: () => undefined, taskFailed: 7 } as object;
+  expect(problemsOf({ hooks: wrong })).toEqual([
+    { path: "hooks", message: 'unknown option "taskSnt"; did you mean "taskSent"?' },
+    {
+      path: "hooks.taskFailed",
+      message: "expected a function or a list of functions, found a number",
+    },
+  ]);
+});
+
 test("problems of the config, the tasks and the logger come in one error, a line each", () => {
   const given = { schema: "NO", tasks: [5], logger: {}, queue: {} };
   expect(() => readAppConfig(given as unknown as AppConfig, {})).toThrow(

@@ -1,4 +1,6 @@
 /** Everything `posthaste()` was given, checked together: the config's rules and the tasks' among each other. */
+import { hooksProblems } from "../define/hook-rules.ts";
+import type { Hooks } from "../define/hooks.ts";
 import type { MaybePromise } from "../define/schema.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import { isContract, isTask, type AnyContract, type AnyTask } from "../define/task.ts";
@@ -47,6 +49,8 @@ export interface AppConfig {
   readonly unknownTasks?: "fail" | "release";
   /** When a worker counts as gone, what becomes of its tasks, and how long what is over is kept. */
   readonly recovery?: RecoveryOptions;
+  /** Whether workers sweep others that fell silent, and when. Anything that is said here enables it, except `enabled: false`. */
+  readonly workerRecovery?: WorkerRecoveryOptions;
   /** How workers behave while the database is away. */
   readonly resilience?: ResilienceOptions;
   readonly payload?: {
@@ -57,6 +61,12 @@ export interface AppConfig {
   };
   /** Makes, once for each worker, what handlers get as `ctx.context`. */
   readonly context?: () => MaybePromise<WorkerContext>;
+  /**
+   * What is asked when a task is taken from its worker, and told of what happens: each a function or a list of them.
+   *
+   *     hooks: { taskFailed: ({ name, error }) => metrics.failed(name, error.code) }
+   */
+  readonly hooks?: Hooks;
   /**
    * The file that makes this app, as a file URL or an absolute path: threads for blocking tasks load it again. Default:
    * the file that calls `posthaste()`. Where that is another one, the file that has the tasks says it:
@@ -92,12 +102,32 @@ export interface RecoveryOptions {
   readonly claimerHeartbeatIntervalMs?: number;
   /** How long heartbeats are kept, 1–8,760; null: for ever. Default 24. */
   readonly heartbeatRetentionHours?: number | null;
-  /** How long the states of workers are kept, 1–8,760; null: for ever. Default 168. */
+  /** How long the states of workers, workers that are gone and recoveries are kept, 1–8,760; null: for ever. Default 168. */
   readonly workerStateRetentionHours?: number | null;
   /** How long tasks that have ended are kept, 1–43,800; null: for ever. Default 720. */
   readonly terminalRecordRetentionHours?: number | null;
   /** How long a worker's session may be missing before the worker counts as crashed, 1,000–600,000. Default 5,000. */
   readonly crashGraceMs?: number;
+}
+
+export interface WorkerRecoveryOptions {
+  /**
+   * Whether workers that fell silent are swept, and what they ran is given back without spending a retry. Default false;
+   * true when another field of the group is given.
+   */
+  readonly enabled?: boolean;
+  /** How often, at least, a worker refreshes its row, 100–3,600,000. Default 30,000. */
+  readonly heartbeatIntervalMs?: number;
+  /** How often workers look for others that fell silent, 100–3,600,000. Default 60,000. */
+  readonly sweepIntervalMs?: number;
+  /** After how long without a heartbeat a worker is swept, 100–86,400,000, at least two heartbeats. Default 300,000. */
+  readonly sweepThresholdMs?: number;
+  /** How long a task that was given back waits before it runs again, 0–86,400,000. Default 30,000. */
+  readonly recoveryDelayMs?: number;
+  /** How many times longer a resilient task is left to its worker, 1–1,000. Default 3. */
+  readonly resilientSweepThresholdMultiplier?: number;
+  /** A task is resilient when one of these flags is set on it, and true. Default `[INFRASTRUCTURE_RESILIENT_FLAG]`. */
+  readonly resilientTaskFlags?: readonly string[];
 }
 
 export interface ResilienceOptions {
@@ -114,6 +144,7 @@ export interface ResilienceOptions {
 export interface ReadAppConfig {
   readonly config: Config;
   readonly context: AppConfig["context"];
+  readonly hooks: Hooks;
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
   /** What `file` said. */
@@ -123,11 +154,12 @@ export interface ReadAppConfig {
 export function readAppConfig(given: AppConfig, environment: Environment): ReadAppConfig {
   const { config, problems: found } = readConfig(given, environment);
   const problems = [...found];
-  const { tasks, logger, context, file } = isRecord(given) ? given : {};
+  const { tasks, logger, context, hooks, file } = isRecord(given) ? given : {};
   const listed = readTasks(tasks, config, problems);
   if (context !== undefined && typeof context !== "function") {
     problems.push({ path: "context", message: `expected a function, found ${article(context)}` });
   }
+  problems.push(...hooksProblems(hooks));
   checkLogger(logger, problems);
   const appFile = fileUrl(file);
   if (file !== undefined && appFile === undefined) {
@@ -141,6 +173,7 @@ export function readAppConfig(given: AppConfig, environment: Environment): ReadA
   return {
     config,
     context: given.context,
+    hooks: given.hooks ?? {},
     tasks: listed.filter(isTask),
     contracts: listed.filter((task) => !isTask(task)),
     file: appFile,

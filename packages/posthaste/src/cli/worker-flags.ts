@@ -37,6 +37,7 @@ function flagOfKind(field: Field): {
       return { placeholder: "n", addTo: (text) => wholeNumber(text, field) };
     case "choice":
       return { placeholder: "word", addTo: (text) => oneOf(text, field.choices) };
+    case "names":
     case "queue names":
       return {
         placeholder: "names...",

@@ -8,6 +8,7 @@ import type { Logger } from "../domain/logger.ts";
 import { article } from "../domain/names.ts";
 import { composeTask, inputProblems, type OutgoingTask } from "../engine/compose-task.ts";
 import type { Database } from "../engine/database.ts";
+import type { Emitters } from "../engine/hooks.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
 import { sendChildInTransaction, sendChildren, type ChildTask } from "../engine/send-children.ts";
 import { sendStream } from "../engine/send-stream.ts";
@@ -36,6 +37,7 @@ export class Sender {
   readonly #database: Database;
   readonly #config: Config;
   readonly #log: Logger;
+  readonly #emit: Emitters;
   readonly #waker: WorkerWaker;
   readonly #plain: NaturalBatcher<OutgoingTask, string>;
   readonly #guarded: NaturalBatcher<OutgoingTask, string>;
@@ -43,10 +45,11 @@ export class Sender {
   readonly #bulk = new OneAtATime();
   readonly #warned = new Set<string>();
 
-  constructor(database: Database, config: Config, log: Logger) {
+  constructor(database: Database, config: Config, log: Logger, emit: Emitters) {
     this.#database = database;
     this.#config = config;
     this.#log = log;
+    this.#emit = emit;
     this.#waker = new WorkerWaker(database.store, log);
     this.#plain = new NaturalBatcher(
       (tasks) => sendTogether(database, this.#waker, tasks),
@@ -67,10 +70,12 @@ export class Sender {
     requireContract(task);
     const outgoing = await this.#compose(task, input, options);
     if (options?.tx !== undefined) {
-      const [id] = await sendInTransaction(this.#database, joinTransaction(options.tx), [outgoing]);
-      return id ?? outgoing.id;
+      const tx = joinTransaction(options.tx);
+      const [id = outgoing.id] = await sendInTransaction(this.#database, tx, [outgoing]);
+      return this.#sent(outgoing, id);
     }
-    return (outgoing.mayExist ? this.#guarded : this.#plain).add(outgoing);
+    const id = await (outgoing.mayExist ? this.#guarded : this.#plain).add(outgoing);
+    return this.#sent(outgoing, id);
   }
 
   /** In the name of a running task: nothing is sent if its claim was lost. */
@@ -82,8 +87,11 @@ export class Sender {
   ): Promise<string> {
     requireContract(task);
     const child = { parent, task: await this.#compose(task, input, options) };
-    if (options?.tx === undefined) return this.#children.add(child);
-    return sendChildInTransaction(this.#database, joinTransaction(options.tx), child);
+    const id =
+      options?.tx === undefined
+        ? await this.#children.add(child)
+        : await sendChildInTransaction(this.#database, joinTransaction(options.tx), child);
+    return this.#sent(child.task, id);
   }
 
   /** All or none, and every problem is reported. */
@@ -103,8 +111,11 @@ export class Sender {
     const outgoing: OutgoingTask[] = [];
     for await (const part of parts) outgoing.push(...part);
     if (outgoing.length === 0) return [];
-    if (tx !== undefined) return sendInTransaction(this.#database, joinTransaction(tx), outgoing);
-    return this.#bulk.run(() => sendBulk(this.#database, this.#waker, outgoing));
+    const ids =
+      tx === undefined
+        ? await this.#bulk.run(() => sendBulk(this.#database, this.#waker, outgoing))
+        : await sendInTransaction(this.#database, joinTransaction(tx), outgoing);
+    return this.#sentAll(outgoing, ids);
   }
 
   /** Inserts what is composed while the rest is being composed. */
@@ -124,7 +135,22 @@ export class Sender {
       for await (const part of parts) for (const outgoing of part) sent.push(outgoing);
       await sendBulk(this.#database, this.#waker, sent, true);
     }
-    return sent.map(({ id }) => id);
+    return this.#sentAll(
+      sent,
+      sent.map(({ id }) => id),
+    );
+  }
+
+  /** A task that stood already under its key was not sent now. */
+  #sent({ id, name, queue }: OutgoingTask, storedId: string): string {
+    if (id === storedId) this.#emit.taskSent?.({ id, name, queue });
+    return storedId;
+  }
+
+  #sentAll(tasks: readonly OutgoingTask[], ids: string[]): string[] {
+    if (this.#emit.taskSent !== undefined)
+      for (const [nth, task] of tasks.entries()) this.#sent(task, ids[nth] ?? task.id);
+    return ids;
   }
 
   /** In parts, as they are inserted. Throws at the end, with every problem of every item. */

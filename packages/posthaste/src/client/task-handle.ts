@@ -7,6 +7,7 @@ import { shown } from "../domain/option-reader.ts";
 import { decodeResult } from "../domain/stored-result.ts";
 import { cancelTask } from "../engine/cancel-task.ts";
 import type { Database } from "../engine/database.ts";
+import type { HookRunner } from "../engine/hooks.ts";
 import { readTaskInfo } from "../engine/read-task-info.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
 import type { ResultWaits } from "./result-waits.ts";
@@ -14,6 +15,7 @@ import type { ResultWaits } from "./result-waits.ts";
 export function taskHandle<T extends AnyContract>(
   database: Database,
   waits: ResultWaits,
+  hooks: HookRunner,
   id: string,
 ): TaskHandle<T> {
   const result: TaskHandle<T>["result"] = async (options) => {
@@ -35,7 +37,7 @@ export function taskHandle<T extends AnyContract>(
         const said = await database.store.reportProgress.read(database.reads, id);
         return said === undefined ? null : (JSON.parse(said) as Json);
       }),
-    cancel: () => cancelTask(database, id),
+    cancel: () => cancelTask(database, hooks, id),
   };
 }
 

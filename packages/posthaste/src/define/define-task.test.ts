@@ -186,8 +186,30 @@ describe("mistakes", () => {
     },
   );
 
-  test.each(["onCrash", "maxCrashes"])("%s is not known yet", (option) => {
-    expect(problemsOf(() => define({ name: "t", run, [option]: 1 }))).toHaveLength(1);
+  test.each(["retry", "", 1, null, true])("onCrash is one of three words, not %j", (onCrash) => {
+    expect(problemsOf(() => define({ name: "t", run, onCrash }))).toEqual([
+      expect.stringContaining('onCrash: expected "policy" or "requeue" or "fail", found '),
+    ]);
+  });
+
+  test.each([0, -1, 1.5, "3", null, Number.NaN])(
+    "maxCrashes is at least 1, not %j",
+    (maxCrashes) => {
+      expect(problemsOf(() => define({ name: "t", run, maxCrashes }))).toEqual([
+        expect.stringContaining("maxCrashes: expected a whole number of at least 1, found "),
+      ]);
+    },
+  );
+
+  test.each(["policy", "requeue", "fail"] as const)("onCrash may be %s", (onCrash) => {
+    expect(defineTask({ name: "t", onCrash, maxCrashes: 1 })).toMatchObject({
+      onCrash,
+      maxCrashes: 1,
+    });
+    expect(implement(defineTask({ name: "t", onCrash }), () => null)).toMatchObject({
+      onCrash,
+      maxCrashes: undefined,
+    });
   });
 
   test.each<[string, unknown]>([

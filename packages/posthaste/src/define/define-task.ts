@@ -1,4 +1,5 @@
 /** Tasks as authors write them. A definition is an inert value: making or importing one opens no connection. */
+import type { CrashRule } from "../domain/crash-rule.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { article, quoted } from "../domain/names.ts";
 import type { RetryPolicy } from "../domain/retry.ts";
@@ -80,6 +81,8 @@ interface CheckedOptions {
   readonly priority?: number;
   readonly retry?: RetryPolicy;
   readonly timeoutMs?: number;
+  readonly onCrash?: CrashRule;
+  readonly maxCrashes?: number;
   readonly errors?: readonly string[];
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
   readonly blocking?: boolean;
@@ -98,6 +101,8 @@ function taskOf(options: CheckedOptions): AnyContract {
     priority: options.priority,
     retry: retry && Object.freeze(structuredClone(retry)),
     timeoutMs: options.timeoutMs,
+    onCrash: options.onCrash,
+    maxCrashes: options.maxCrashes,
     errors: Object.freeze([...(options.errors ?? [])]),
     flags: flags && Object.freeze(isList(flags) ? namesOn(flags) : { ...flags }),
     blocking: options.blocking ?? false,

@@ -7,10 +7,12 @@ import type { TaskStatus } from "../domain/task-lifecycle.ts";
 /** One function or several; several are called in their order. */
 export type OneOrMore<Item> = Item | readonly Item[];
 
-/** Decides, or is told and must be waited for. */
+/** May be async: what decides is waited for, what is told is not. */
 type Hook<Event, Answer = void> = (event: Event) => MaybePromise<Answer>;
 
 export interface Hooks {
+  // What recovery asks and tells.
+
   /**
    * What is to become of a task that was taken from a worker: called before anything is changed, outside any
    * transaction. The first answer that is not `default` counts. A hook that throws or takes too long answers `default`.
@@ -21,16 +23,51 @@ export interface Hooks {
   /** A sweep has found workers that are gone or silent; called after its commits. */
   readonly workerRecovered?: OneOrMore<Hook<WorkerRecoveredEvent>>;
 
+  // Events: told by the process that made them happen, after the database has confirmed it. Nobody waits for a hook that
+  // is told; what it throws is logged and changes nothing.
+
+  /** This app has sent a task. With `tx`: it is inserted, and exists once that transaction commits. */
   readonly taskSent?: OneOrMore<Hook<TaskEvent>>;
+  /** A worker of this app is about to call the body. */
   readonly taskStarted?: OneOrMore<Hook<RunEvent>>;
   readonly taskCompleted?: OneOrMore<Hook<RunEndEvent>>;
+  /** The task has failed for good. */
   readonly taskFailed?: OneOrMore<Hook<FailedEvent>>;
+  /** An attempt has failed and the task waits for its next one. */
   readonly taskRetried?: OneOrMore<Hook<RetriedEvent>>;
   readonly taskCancelled?: OneOrMore<Hook<TaskEvent>>;
+  /** Nobody started the task before its `goodUntil`. */
   readonly taskExpired?: OneOrMore<Hook<TaskEvent>>;
   readonly workerStarted?: OneOrMore<Hook<WorkerEvent>>;
   readonly workerStopped?: OneOrMore<Hook<WorkerEvent>>;
 }
+
+/** Every hook there is: whether it decides something, or is told of something. */
+export const hookKinds = {
+  taskRecovery: "decides",
+  taskInterrupted: "is told",
+  workerRecovered: "is told",
+  taskSent: "is told",
+  taskStarted: "is told",
+  taskCompleted: "is told",
+  taskFailed: "is told",
+  taskRetried: "is told",
+  taskCancelled: "is told",
+  taskExpired: "is told",
+  workerStarted: "is told",
+  workerStopped: "is told",
+} as const satisfies Record<keyof Hooks, "decides" | "is told">;
+
+export type HookName = keyof typeof hookKinds;
+
+/** The names of the events. */
+export type EventName = {
+  [Name in HookName]: (typeof hookKinds)[Name] extends "is told" ? Name : never;
+}[HookName];
+
+/** What the hooks of this name are given. */
+export type HookEvent<Name extends HookName> =
+  NonNullable<Hooks[Name]> extends OneOrMore<Hook<infer Event, infer _>> ? Event : never;
 
 /** A task that is about to be taken from its worker. */
 export interface InterruptedTask {
@@ -92,6 +129,7 @@ export interface RunEvent extends TaskEvent {
 }
 
 export interface RunEndEvent extends RunEvent {
+  /** From the call of the body to its end. */
   readonly durationMs: number;
 }
 
@@ -100,6 +138,7 @@ export interface FailedEvent extends RunEndEvent {
 }
 
 export interface RetriedEvent extends FailedEvent {
+  /** Until the next attempt may begin. */
   readonly delayMs: number;
 }
 

@@ -2,6 +2,7 @@
  * What `defineTask` takes, and the types it reads from that. Mistakes resolve to message types: nothing is assignable
  * to them, so the compiler prints the sentence at the option that is wrong.
  */
+import type { CrashRule } from "../domain/crash-rule.ts";
 import type { ResultCode } from "../domain/errors.ts";
 import type { Failure } from "../domain/result.ts";
 import type { RetryPolicyFor } from "./retry-policies.ts";
@@ -52,6 +53,15 @@ export interface TaskOptions<
   readonly retry?: RetryPolicyFor<RetryCode> & KnownCodes<RetryCode, Code>;
   /** The longest that one attempt may take; then it ends with TASK_TIMEOUT, and `ctx.signal` aborts. Default: as long as it takes. */
   readonly timeoutMs?: number;
+  /**
+   * What becomes of a task whose worker crashes while it runs. `"policy"`: it is retried if `retryFor` lists WORKER_CRASHED
+   * and retries remain, else it fails. `"requeue"`: the attempt is given back, for tasks that may run twice. `"fail"`: it
+   * ends. Default: `"requeue"` where `workerRecovery` is enabled, else `"policy"`.
+   */
+  readonly onCrash?: CrashRule;
+  /** So many crashes in a row end the task with WORKER_CRASHED, whatever `onCrash` says; at least 1. Default 3. */
+  readonly maxCrashes?: number;
+  /** Names for others to act on; `INFRASTRUCTURE_RESILIENT_FLAG` leaves the task to a worker that fell silent for longer. */
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
   /**
    * Runs the body on a worker thread, so that code which computes for long, or never returns to the event loop, delays

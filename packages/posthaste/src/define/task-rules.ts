@@ -1,8 +1,10 @@
 /** Whether the options of a definition are what they should be: all problems, not the first. */
+import { CRASH_RULES } from "../domain/crash-rule.ts";
 import type { Problem } from "../domain/errors.ts";
 import { isResultCode, resultCodes } from "../domain/errors.ts";
 import { article, codeProblem, queueNameProblem, taskNameProblem } from "../domain/names.ts";
 import { unknownOption } from "../domain/nearest-name.ts";
+import { shown, wholeNumberProblem } from "../domain/option-reader.ts";
 import { retryProblems } from "../domain/retry-rules.ts";
 import { isSchema } from "./schema.ts";
 import { isContract } from "./task.ts";
@@ -20,6 +22,8 @@ const OPTIONS = [
   "priority",
   "retry",
   "timeoutMs",
+  "onCrash",
+  "maxCrashes",
   "flags",
   "blocking",
 ];
@@ -38,6 +42,10 @@ export function taskProblems(options: RawOptions): readonly Problem[] {
     ...optional(options["priority"], (given) => problem("priority", wholeProblem(given, 100))),
     ...optional(options["timeoutMs"], (given) =>
       problem("timeoutMs", wholeProblem(given, LONGEST_TIMEOUT_MS)),
+    ),
+    ...optional(options["onCrash"], (given) => problem("onCrash", crashRuleProblem(given))),
+    ...optional(options["maxCrashes"], (given) =>
+      problem("maxCrashes", wholeNumberProblem(given, { min: 1, max: Number.MAX_SAFE_INTEGER })),
     ),
     ...optional(options["flags"], flagsProblems),
     ...optional(options["blocking"], blockingProblems),
@@ -114,6 +122,11 @@ function wholeProblem(given: unknown, most: number): string | undefined {
   if (fits) return undefined;
   const found = typeof given === "number" ? String(given) : article(given);
   return `expected a whole number from 1 to ${most}, found ${found}`;
+}
+
+function crashRuleProblem(given: unknown): string | undefined {
+  if (CRASH_RULES.some((rule) => rule === given)) return undefined;
+  return `expected "${CRASH_RULES.join('" or "')}", found ${shown(given)}`;
 }
 
 function flagsProblems(flags: unknown): readonly Problem[] {

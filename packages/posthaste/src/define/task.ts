@@ -1,4 +1,5 @@
 /** A defined task: an inert value that carries its types. */
+import type { CrashRule } from "../domain/crash-rule.ts";
 import type { ResultCode } from "../domain/errors.ts";
 import type { Failure } from "../domain/result.ts";
 import type { RetryPolicy } from "../domain/retry.ts";
@@ -33,6 +34,10 @@ export interface AnyContract {
   readonly retry: RetryPolicy | undefined;
   /** The longest that one attempt may take. */
   readonly timeoutMs: number | undefined;
+  /** What becomes of it when its worker crashes while it runs. Undefined: as the config says. */
+  readonly onCrash: CrashRule | undefined;
+  /** So many crashes in a row end it. */
+  readonly maxCrashes: number | undefined;
   /** The task's own codes. */
   readonly errors: readonly string[];
   readonly flags: Readonly<Record<string, boolean>> | undefined;

@@ -1,5 +1,9 @@
 /** Every field of `posthaste(config)`: see field.ts for what is made from it, config-rules.ts for the rules across fields. */
-import { recoveryFields, resilienceFields } from "./config-recovery-fields.ts";
+import {
+  recoveryFields,
+  resilienceFields,
+  workerRecoveryFields,
+} from "./config-recovery-fields.ts";
 import type { Field } from "./field.ts";
 
 export const LOWEST_PRIORITY = 100;
@@ -139,6 +143,13 @@ export const specialFields = {
     default: undefined,
     meaning: "Makes, once for each worker, what handlers get as `ctx.context`",
   },
+  hooks: {
+    kind: "special",
+    type: "object of functions",
+    default: undefined,
+    meaning:
+      "What is asked when tasks are recovered, and told of what happens: see guides/hooks.md",
+  },
   file: {
     kind: "special",
     type: "file URL or absolute path",
@@ -174,10 +185,12 @@ export const configTable: readonly DescribedField[] = [
     unknownTasks: plainFields.unknownTasks,
   }),
   ...inside("recovery", recoveryFields),
+  ...inside("workerRecovery", workerRecoveryFields),
   ...inside("resilience", resilienceFields),
   ...inside("payload", payloadFields),
   ...inside("", {
     context: specialFields.context,
+    hooks: specialFields.hooks,
     file: specialFields.file,
     logger: specialFields.logger,
   }),

@@ -1,5 +1,8 @@
-/** The fields of `recovery` and `resilience`. */
+/** The fields of `recovery`, `workerRecovery` and `resilience`. */
 import type { Field } from "./field.ts";
+
+/** The flag of a task that shall be left to its worker for longer, when that falls silent. */
+export const INFRASTRUCTURE_RESILIENT_FLAG = "infrastructure_resilient";
 
 type Fields = Readonly<Record<string, Field>>;
 
@@ -63,7 +66,7 @@ export const recoveryFields = {
     min: 1,
     max: 8_760,
     orNull: true,
-    meaning: "How long heartbeats are kept; null: for ever. Checked; nothing is deleted yet",
+    meaning: "How long heartbeats are kept; null: for ever",
     seedName: "heartbeat_retention_hours",
   },
   workerStateRetentionHours: {
@@ -73,7 +76,7 @@ export const recoveryFields = {
     max: 8_760,
     orNull: true,
     meaning:
-      "How long the states of workers are kept; null: for ever. Checked; nothing is deleted yet",
+      "How long the states of workers, workers that are gone and recoveries are kept; null: for ever",
     seedName: "worker_state_retention_hours",
   },
   terminalRecordRetentionHours: {
@@ -83,7 +86,7 @@ export const recoveryFields = {
     max: 43_800,
     orNull: true,
     meaning:
-      "How long tasks that have ended are kept; null: for ever. Checked; nothing is deleted yet",
+      "How long tasks that have ended are kept, with their attempts and progress; null: for ever",
     seedName: "terminal_record_retention_hours",
   },
   crashGraceMs: {
@@ -91,8 +94,61 @@ export const recoveryFields = {
     default: 5_000,
     min: 1_000,
     max: 600_000,
+    meaning: "How long a worker's session may be missing before the worker counts as crashed",
+  },
+} as const satisfies Fields;
+
+const workerInterval = { kind: "whole number", min: 100, max: 3_600_000 } as const;
+
+export const workerRecoveryFields = {
+  enabled: {
+    kind: "flag",
+    default: false,
+    defaultInWords: "false; true when another field of the group is given",
     meaning:
-      "How long a worker's session may be missing before the worker counts as crashed. Checked; nothing acts on it yet",
+      "Whether workers that fell silent are swept, and what they ran is given back without spending a retry",
+    seedName: "enabled",
+  },
+  heartbeatIntervalMs: {
+    ...workerInterval,
+    default: 30_000,
+    meaning: "How often, at least, a worker refreshes its row in `workers`",
+    seedName: "heartbeat_interval",
+  },
+  sweepIntervalMs: {
+    ...workerInterval,
+    default: 60_000,
+    meaning: "How often workers look for others that fell silent",
+    seedName: "sweep_interval",
+  },
+  sweepThresholdMs: {
+    ...workerInterval,
+    max: 86_400_000,
+    default: 300_000,
+    meaning: "After how long without a heartbeat a worker is swept",
+    seedName: "sweep_threshold",
+  },
+  recoveryDelayMs: {
+    kind: "whole number",
+    default: 30_000,
+    min: 0,
+    max: 86_400_000,
+    meaning: "How long a task that was given back waits before it runs again",
+    seedName: "recovery_delay",
+  },
+  resilientSweepThresholdMultiplier: {
+    kind: "whole number",
+    default: 3,
+    min: 1,
+    max: 1_000,
+    meaning: "How many times longer a resilient task is left to its worker",
+    seedName: "resilient_sweep_threshold_multiplier",
+  },
+  resilientTaskFlags: {
+    kind: "names",
+    default: [INFRASTRUCTURE_RESILIENT_FLAG],
+    meaning: "A task is resilient when one of these flags is set on it, and true",
+    seedName: "resilient_job_flags",
   },
 } as const satisfies Fields;
 

@@ -16,6 +16,7 @@ export const configRules: readonly ConfigRule[] = [
   atLeast("claimLeaseMs", 2, "recovery.claimerHeartbeatIntervalMs"),
   atLeast("recovery.claimedStaleThresholdMs", 2, "recovery.claimerHeartbeatIntervalMs"),
   atLeast("recovery.runningStaleThresholdMs", 2, "recovery.runnerHeartbeatIntervalMs"),
+  atLeast("workerRecovery.sweepThresholdMs", 2, "workerRecovery.heartbeatIntervalMs"),
   atLeast("resilience.dbRetryMaxMs", 1, "resilience.dbRetryInitialMs"),
   {
     path: "clusterWideCap",

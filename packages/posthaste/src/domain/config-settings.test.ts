@@ -112,6 +112,23 @@ test("every option of a worker is there, resolved", () => {
   });
 });
 
+test("what a worker says about recovery is shown in its place, where recovery is on", () => {
+  const shownOf = (options: object, given?: object) =>
+    workerSettings(planOf(options, given).plan, () => "default").filter(({ path }) =>
+      path.startsWith("sweep"),
+    );
+  const [interval, threshold] = ["sweepIntervalMs", "sweepThresholdMs"];
+  const ofConfig = "that of workerRecovery";
+  expect(shownOf({})).toMatchObject([
+    { path: interval, value: ofConfig },
+    { path: threshold, value: ofConfig },
+  ]);
+  expect(shownOf({ sweepThresholdMs: 90_000 })).toMatchObject([
+    { path: interval, value: 60_000 },
+    { path: threshold, value: 90_000 },
+  ]);
+});
+
 test("what is in force for a worker is one flat object without secrets", () => {
   const { config, plan } = planOf({ maxClaimBatch: 4 }, { database: url, clusterWideCap: 9 });
   const effective = effectiveConfig(config, plan);

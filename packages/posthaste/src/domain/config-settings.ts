@@ -39,11 +39,12 @@ export function configSettings(
 
 /** Every option of a worker. */
 export function workerSettings(
-  { queueRanks, queueCaps, ...plan }: WorkerPlan,
+  { queueRanks, queueCaps, workerRecovery, ...plan }: WorkerPlan,
   originOf: (option: string) => Origin,
 ): readonly Setting[] {
   const values = {
     ...plan,
+    ...(workerRecovery.enabled ? workerRecovery : {}),
     queuePriorities: Object.fromEntries(queueRanks),
     queueMaxConcurrency: queueCaps.size === 0 ? null : Object.fromEntries(queueCaps),
   };

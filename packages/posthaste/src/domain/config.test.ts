@@ -31,6 +31,7 @@ test("nothing given is the embedded server with the documented defaults", () => 
         terminalRecordRetentionHours: 720,
         crashGraceMs: 5_000,
       },
+      workerRecovery: expect.objectContaining({ enabled: false, sweepThresholdMs: 300_000 }),
       resilience: {
         dbRetryInitialMs: 500,
         dbRetryMaxMs: 30_000,

@@ -7,7 +7,11 @@ import {
   queueFields,
   schemaField,
 } from "./config-fields.ts";
-import { recoveryFields, resilienceFields } from "./config-recovery-fields.ts";
+import {
+  recoveryFields,
+  resilienceFields,
+  workerRecoveryFields,
+} from "./config-recovery-fields.ts";
 import { configRules } from "./config-rules.ts";
 import type { Problem } from "./errors.ts";
 import { readFields, readGroup, valueAt, type ValuesOf } from "./field.ts";
@@ -28,6 +32,7 @@ export interface DatabaseConfig {
 
 export type QueueConfig = ValuesOf<typeof queueFields>;
 export type RecoveryConfig = ValuesOf<typeof recoveryFields>;
+export type WorkerRecoveryConfig = ValuesOf<typeof workerRecoveryFields>;
 export type ResilienceConfig = ValuesOf<typeof resilienceFields>;
 
 export interface Config extends ValuesOf<typeof plainFields> {
@@ -37,6 +42,7 @@ export interface Config extends ValuesOf<typeof plainFields> {
   /** Queues that were configured; undefined when none were, and then there is only "default". */
   readonly queues: ReadonlyMap<string, QueueConfig> | undefined;
   readonly recovery: RecoveryConfig;
+  readonly workerRecovery: WorkerRecoveryConfig;
   readonly resilience: ResilienceConfig;
   readonly payload: ValuesOf<typeof payloadFields>;
 }
@@ -61,6 +67,7 @@ export function readConfig(
     ...readFields(options, plainFields),
     queues: readQueues(options),
     recovery: readGroup(options, "recovery", recoveryFields),
+    workerRecovery: readWorkerRecovery(options),
     resilience: readGroup(options, "resilience", resilienceFields),
     payload: readGroup(options, "payload", payloadFields),
   };
@@ -77,6 +84,15 @@ function brokenRules(config: Config, given: unknown, found: readonly Problem[]):
     const message = problem(config, (asked) => valueAt(given, asked.split(".")) !== undefined);
     return message === undefined ? [] : [{ path, message }];
   });
+}
+
+/** Who says anything about it wants it, unless `enabled` says otherwise. */
+function readWorkerRecovery(options: OptionReader): WorkerRecoveryConfig {
+  const read = readGroup(options, "workerRecovery", workerRecoveryFields);
+  const given = options.value("workerRecovery");
+  if (!isRecord(given) || given["enabled"] !== undefined) return read;
+  const isMentioned = Object.keys(workerRecoveryFields).some((name) => given[name] !== undefined);
+  return { ...read, enabled: isMentioned };
 }
 
 function readDatabase(options: OptionReader, environment: Environment): DatabaseConfig | undefined {

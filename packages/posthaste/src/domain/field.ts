@@ -42,6 +42,12 @@ interface SpecialField extends About {
   readonly default: undefined;
 }
 
+/** A list of names, which may be empty. */
+interface NamesField extends About {
+  readonly kind: "names";
+  readonly default: readonly string[];
+}
+
 interface QueueNamesField extends About {
   readonly kind: "queue names";
   readonly default: undefined;
@@ -53,7 +59,7 @@ export interface NumberByQueueField extends About, IntegerRule {
   readonly default: undefined;
 }
 
-type PlainField = WholeNumberField | FlagField | ChoiceField | TextField;
+type PlainField = WholeNumberField | FlagField | ChoiceField | TextField | NamesField;
 
 export type Field = PlainField | SpecialField | QueueNamesField | NumberByQueueField;
 
@@ -66,7 +72,9 @@ export type ValueOf<F> = F extends { kind: "whole number"; default: infer Defaul
       ? Choice | Default
       : F extends { kind: "text"; default: infer Default }
         ? string | Otherwise<Default, string>
-        : never;
+        : F extends { kind: "names" }
+          ? readonly string[]
+          : never;
 
 type Otherwise<Default, Plain> = Default extends Plain ? never : Default;
 
@@ -103,6 +111,8 @@ function readField(options: OptionReader, name: string, field: PlainField): unkn
       return options.choice(name, field.choices, field.default);
     case "text":
       return options.text(name) ?? field.default;
+    case "names":
+      return options.names(name, field.default);
   }
 }
 
@@ -118,6 +128,7 @@ export function rangeInWords(field: Field): string | undefined {
 /** The default in words: the constant, or what is said in its place, or `none`. */
 export function defaultInWords(field: Field): string {
   if (field.defaultInWords !== undefined) return field.defaultInWords;
+  if (field.kind === "names") return field.default.join(", ");
   return field.default === undefined || field.default === null ? "none" : String(field.default);
 }
 

@@ -3,7 +3,7 @@
  * together with all others: what was expected, what was found, and the nearest name for an unknown one.
  */
 import type { Problem } from "./errors.ts";
-import { article, quoted } from "./names.ts";
+import { article, quoted, taskNameProblem } from "./names.ts";
 import { unknownOption } from "./nearest-name.ts";
 
 export interface IntegerRule {
@@ -73,6 +73,33 @@ export class OptionReader {
     if (value === undefined || typeof value === "string") return value;
     this.complain(name, `expected a string, found ${shown(value)}`);
     return undefined;
+  }
+
+  instant(name: string): Date | undefined {
+    const value = this.value(name);
+    if (value === undefined) return undefined;
+    if (value instanceof Date && !Number.isNaN(value.getTime())) {
+      // Years beyond four digits have another text form, and PostgreSQL another end of time.
+      const year = value.getUTCFullYear();
+      if (year >= 1 && year <= 9999) return value;
+    }
+    this.complain(name, "expected a valid Date between the years 1 and 9999");
+    return undefined;
+  }
+
+  /** A list of names, which may be empty. One that is there twice counts once. */
+  names(name: string, otherwise: readonly string[]): readonly string[] {
+    const value = this.value(name);
+    if (value === undefined) return otherwise;
+    if (!Array.isArray(value)) {
+      this.complain(name, `expected a list of names, found ${shown(value)}`);
+      return otherwise;
+    }
+    for (const [index, item] of (value as unknown[]).entries()) {
+      const problem = taskNameProblem(item);
+      if (problem !== undefined) this.complain(`${name}[${index}]`, problem);
+    }
+    return [...new Set(value as string[])];
   }
 
   choice<const Choice extends string, Default extends Choice | undefined>(

@@ -1,5 +1,6 @@
 /** Every option of a worker: see field.ts for what is made from it. */
 import { LOWEST_PRIORITY } from "./config-fields.ts";
+import { workerRecoveryFields } from "./config-recovery-fields.ts";
 import type { Field } from "./field.ts";
 
 const unbounded = Number.MAX_SAFE_INTEGER;
@@ -104,8 +105,25 @@ export const workerPlainFields = {
   },
 } as const satisfies Fields;
 
+const asInConfig = {
+  default: undefined,
+  defaultInWords: "that of workerRecovery",
+} as const;
+
+/** For this worker in place of the config's; any of them enables worker recovery. */
+export const workerRecoveryOptionFields = {
+  heartbeatIntervalMs: { ...workerRecoveryFields.heartbeatIntervalMs, ...asInConfig },
+  sweepIntervalMs: { ...workerRecoveryFields.sweepIntervalMs, ...asInConfig },
+  sweepThresholdMs: { ...workerRecoveryFields.sweepThresholdMs, ...asInConfig },
+  recoveryDelayMs: { ...workerRecoveryFields.recoveryDelayMs, ...asInConfig },
+} as const satisfies Fields;
+
 /** All of them, in the order in which people read them. */
-export const workerFields = { ...workerQueueFields, ...workerPlainFields };
+export const workerFields = {
+  ...workerQueueFields,
+  ...workerPlainFields,
+  ...workerRecoveryOptionFields,
+};
 
 /** `maxClaimBatch`: `--max-claim-batch`. */
 export function flagOf(name: string): string {

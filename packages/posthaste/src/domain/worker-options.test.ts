@@ -37,6 +37,7 @@ test("nothing given serves the default queue with one task for each core", () =>
     shutdownGraceMs: 30_000,
     threads: 8,
     name: undefined,
+    workerRecovery: plain.workerRecovery,
   });
 });
 

@@ -1,10 +1,20 @@
 /** What `app.worker()` may be told. */
-import { DEFAULT_QUEUE, LOWEST_PRIORITY, type Config } from "./config.ts";
+import {
+  DEFAULT_QUEUE,
+  LOWEST_PRIORITY,
+  type Config,
+  type WorkerRecoveryConfig,
+} from "./config.ts";
 import type { Problem } from "./errors.ts";
 import { readFields, type ValueOf } from "./field.ts";
 import { queueNameProblem, taskNameProblem } from "./names.ts";
 import { OptionReader } from "./option-reader.ts";
-import { workerFields, workerPlainFields, workerQueueFields } from "./worker-options-fields.ts";
+import {
+  workerFields,
+  workerPlainFields,
+  workerQueueFields,
+  workerRecoveryOptionFields,
+} from "./worker-options-fields.ts";
 
 export interface WorkerOptions {
   /** Queues to serve; default: all configured ones, else "default". */
@@ -29,6 +39,17 @@ export interface WorkerOptions {
   readonly threads?: number;
   /** Shown in listings; default: host and pid. */
   readonly name?: string;
+  /** How often, at least, this worker refreshes its row, 100–3,600,000. Given, it enables `workerRecovery` for this worker. */
+  readonly heartbeatIntervalMs?: number;
+  /** How often this worker looks for others that fell silent, 100–3,600,000. Given, it enables `workerRecovery` for it. */
+  readonly sweepIntervalMs?: number;
+  /**
+   * After how long without a heartbeat this worker sweeps another one: 100–86,400,000, at least two heartbeats. Given, it
+   * enables `workerRecovery` for this worker.
+   */
+  readonly sweepThresholdMs?: number;
+  /** How long what this worker gives back waits, 0–86,400,000. Given, it enables `workerRecovery` for this worker. */
+  readonly recoveryDelayMs?: number;
 }
 
 export type LogLevel = NonNullable<ValueOf<typeof workerPlainFields.logLevel>>;
@@ -50,6 +71,8 @@ export interface WorkerPlan {
   readonly shutdownGraceMs: number;
   readonly threads: number;
   readonly name: string | undefined;
+  /** The config's, with what this worker was told in its place. */
+  readonly workerRecovery: WorkerRecoveryConfig;
 }
 
 export function readWorkerOptions(
@@ -72,9 +95,31 @@ export function readWorkerOptions(
     queueCaps,
     concurrency,
     maxClaimPerWorker: plain.maxClaimPerWorker || concurrency + config.prefetchBuffer,
+    workerRecovery: readWorkerRecovery(options, config.workerRecovery),
     threads: plain.threads ?? Math.min(cores, workerPlainFields.threads.max),
   };
   return { plan, problems: options.problems };
+}
+
+/** Any of the four enables it, also where the config says that it is off. */
+function readWorkerRecovery(
+  options: OptionReader,
+  configured: WorkerRecoveryConfig,
+): WorkerRecoveryConfig {
+  const found = options.problems.length;
+  const read = Object.entries(readFields(options, workerRecoveryOptionFields));
+  const given = read.filter(([, value]) => value !== undefined);
+  if (given.length === 0) return configured;
+  const effective = { ...configured, ...Object.fromEntries(given), enabled: true };
+  const { sweepThresholdMs, heartbeatIntervalMs } = effective;
+  if (options.problems.length === found && sweepThresholdMs < 2 * heartbeatIntervalMs) {
+    const isDefault = options.value("sweepThresholdMs") === undefined ? ", that of the config" : "";
+    options.complain(
+      "sweepThresholdMs",
+      `expected at least twice heartbeatIntervalMs (${2 * heartbeatIntervalMs}), found ${sweepThresholdMs}${isDefault}`,
+    );
+  }
+  return effective;
 }
 
 /** It is shown to people, so it follows the rule of task names. */

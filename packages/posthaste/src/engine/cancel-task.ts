@@ -1,11 +1,14 @@
 /** Cancels a task, wherever it is. */
 import { TaskStatus } from "../domain/task-lifecycle.ts";
+import { announceTasks } from "./announce-tasks.ts";
 import type { Database } from "./database.ts";
+import type { HookRunner } from "./hooks.ts";
 import { notFound } from "./read-task-info.ts";
 import { repeatSafely } from "./repeat-safely.ts";
 
 export async function cancelTask(
   database: Database,
+  hooks: HookRunner,
   id: string,
 ): Promise<"cancelled" | "requested" | "finished"> {
   const answer = await repeatSafely(async (attempt) => {
@@ -18,7 +21,9 @@ export async function cancelTask(
   });
   if (answer === null) throw notFound(id);
   // Behind the commit: whoever registered while the task was being cancelled is told now.
-  if (answer === "cancelled")
+  if (answer === "cancelled") {
+    announceTasks(database, hooks, "taskCancelled", [id]);
     await repeatSafely(() => database.store.awaitResults.notify(database.reads, [id]));
+  }
   return answer;
 }

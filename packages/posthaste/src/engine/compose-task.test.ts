@@ -98,6 +98,16 @@ describe("what the definition says", () => {
     });
   });
 
+  test("what becomes of it after a crash is stored too, and only what was said", () => {
+    const storedOf = (options: object) =>
+      compose(null, undefined, defineTask({ name: "c", ...options })).row;
+    expect(storedOf({ onCrash: "requeue" })["options"]).toEqual({ onCrash: "requeue" });
+    expect(storedOf({ maxCrashes: 5 })["options"]).toEqual({ maxCrashes: 5 });
+    const all = { retry, timeoutMs: 9, onCrash: "fail", maxCrashes: 2 };
+    expect(storedOf(all)["options"]).toEqual({ ...all, retry: { ...retry } });
+    expect(storedOf({ onCrash: undefined, maxCrashes: undefined })).not.toHaveProperty("options");
+  });
+
   test("a priority that neither says is the queue's", () => {
     const config = readConfig({ queues: { default: { priority: 12 }, bulk: {} } }, {}).config;
     expect(compose(null, undefined, task, config).row["priority"]).toBe(12);

@@ -86,8 +86,8 @@ function readOptions(
 ): ChosenOptions {
   const options = new OptionReader("options", given, knownOptions, problems);
   const delayMs = options.integer("delayMs", { min: 0, max: LONGEST_DELAY_MS }, null);
-  const runAt = readInstant(options, "runAt");
-  const goodUntil = readInstant(options, "goodUntil");
+  const runAt = options.instant("runAt");
+  const goodUntil = options.instant("goodUntil");
   const key = readKey(options);
   const id = readId(options);
   const queue = readQueue(options, config);
@@ -114,18 +114,6 @@ function readOptions(
     ...(priority === null ? {} : { priority }),
     ...(flags === undefined ? {} : { flags }),
   };
-}
-
-function readInstant(options: OptionReader, name: string): Date | undefined {
-  const value = options.value(name);
-  if (value === undefined) return undefined;
-  if (value instanceof Date && !Number.isNaN(value.getTime())) {
-    // Years beyond four digits have another text form, and PostgreSQL another end of time.
-    const year = value.getUTCFullYear();
-    if (year >= 1 && year <= 9999) return value;
-  }
-  options.complain(name, "expected a valid Date between the years 1 and 9999");
-  return undefined;
 }
 
 function readKey(options: OptionReader): string | undefined {
@@ -216,7 +204,7 @@ function policyText(
   return text;
 }
 
-function decidedText({ retry, timeoutMs }: AnyContract): string {
-  if (retry === undefined && timeoutMs === undefined) return "";
-  return `,"options":${JSON.stringify({ retry, timeoutMs })}`;
+function decidedText({ retry, timeoutMs, onCrash, maxCrashes }: AnyContract): string {
+  const text = JSON.stringify({ retry, timeoutMs, onCrash, maxCrashes });
+  return text === "{}" ? "" : `,"options":${text}`;
 }

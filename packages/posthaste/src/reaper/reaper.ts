@@ -4,7 +4,9 @@
  */
 import type { RecoveryConfig } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
+import { announceTasks } from "../engine/announce-tasks.ts";
 import type { Database } from "../engine/database.ts";
+import type { HookRunner } from "../engine/hooks.ts";
 import { recoverStaleRunning } from "../engine/recover-stale.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
 import { wakeQueues } from "../engine/wake-workers.ts";
@@ -14,6 +16,7 @@ const BATCH = 1_000;
 
 export interface ReaperOptions {
   readonly database: Database;
+  readonly hooks: HookRunner;
   readonly recovery: RecoveryConfig;
   readonly log: Logger;
 }
@@ -51,12 +54,13 @@ export async function reap(options: ReaperOptions): Promise<Reaped> {
 }
 
 /** Bounded batches until nothing is left to do. */
-async function expire({ database, log }: ReaperOptions): Promise<number> {
+async function expire({ database, hooks, log }: ReaperOptions): Promise<number> {
   const { store, reads } = database;
   let expired = 0;
   for (;;) {
     const ids = await store.expireTasks(reads, BATCH);
     if (ids.length > 0) await store.awaitResults.notify(reads, ids);
+    announceTasks(database, hooks, "taskExpired", ids);
     expired += ids.length;
     if (ids.length < BATCH) break;
   }

@@ -4,6 +4,7 @@ import { awaitResults } from "./queries/await-results.ts";
 import { cancelTask } from "./queries/cancel-task.ts";
 import { claimTasks, completeAndClaim } from "./queries/claim-tasks.ts";
 import { completeWithEffects } from "./queries/complete-with-effects.ts";
+import { describeTasks } from "./queries/describe-tasks.ts";
 import { expireTasks } from "./queries/expire-tasks.ts";
 import { findOwnCommits } from "./queries/find-own-commits.ts";
 import { holdClaims } from "./queries/hold-claims.ts";
@@ -59,6 +60,7 @@ export function createStore(schema: string) {
     awaitResults: awaitResults(text),
     readTask: readTask(text),
     cancelTask: cancelTask(text),
+    describeTasks: describeTasks(text),
     registerWorker: registerWorker(text),
     advanceTasks: advanceTasks(text),
     watchTasks: watchTasks(text),

@@ -1,4 +1,5 @@
 /** What a worker holds: bodies that run, tasks fetched ahead, and ends that are not written yet. */
+import type { RunEndEvent } from "../define/hooks.ts";
 import type { Landed } from "../engine/wake-workers.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { HeldClaim } from "../store/queries/hold-claims.ts";
@@ -16,6 +17,8 @@ export const ABORT_GRACE_MS = 1_000;
 export interface EndedTask extends SettledTask {
   readonly queue: string;
   readonly priority: number;
+  /** What hooks are told of the run, where anybody listens. */
+  readonly event?: RunEndEvent;
 }
 
 /** A claim's id is half its task's, whose own may be anybody's: it takes both to tell claims apart for certain. */

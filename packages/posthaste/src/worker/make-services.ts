@@ -4,6 +4,7 @@ import type { WorkerContext } from "../define/task-context.ts";
 import type { Config } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
+import type { HookRunner } from "../engine/hooks.ts";
 import type { RunServices, SendChild } from "./run-services.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
 
@@ -15,13 +16,14 @@ export interface ServiceParts {
   readonly threads: ThreadPool | undefined;
   /** Makes what bodies find as `ctx.context`. */
   readonly makeContext: () => MaybePromise<WorkerContext>;
+  readonly hooks: HookRunner;
 }
 
 /** What all lives of a worker share. */
 export type SharedServices = Omit<RunServices, "workerId" | "log" | "progress">;
 
 export async function makeServices(
-  { database, config, sendChild, threads, makeContext }: ServiceParts,
+  { database, config, sendChild, threads, makeContext, hooks }: ServiceParts,
   log: Logger,
 ): Promise<SharedServices> {
   await database.locate(); // a context may want to know where it is
@@ -32,6 +34,7 @@ export async function makeServices(
     onLargeResult: warnOnce(log, config.payload.warnBytes),
     sendChild,
     threads,
+    hooks,
   };
 }
 

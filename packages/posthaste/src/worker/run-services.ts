@@ -6,6 +6,7 @@ import type { TaskHandle } from "../define/task-handle.ts";
 import type { Config } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
+import type { HookRunner } from "../engine/hooks.ts";
 import type { Claim } from "../store/queries/complete-with-effects.ts";
 import type { ProgressReports } from "./progress-reports.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
@@ -36,4 +37,5 @@ export interface RunServices extends BodyServices {
   readonly onLargeResult: (task: string, bytes: number) => void;
   /** Where blocking tasks run; undefined where there can be none. */
   readonly threads: ThreadPool | undefined;
+  readonly hooks: HookRunner;
 }

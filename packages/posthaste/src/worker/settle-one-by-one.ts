@@ -1,33 +1,32 @@
 /** After a batch of ends that PostgreSQL refused: the one bad row must not keep the others from being written. */
 import type { ResultCode } from "../domain/errors.ts";
-import type { Logger } from "../domain/logger.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
 import { tellWaiters } from "../engine/work-cycle.ts";
 import type { Connection } from "../store/connection.ts";
 import type { Link } from "../store/link.ts";
-import type { SettledTask } from "../store/queries/settle-tasks.ts";
-import type { Store } from "../store/store.ts";
-import type { HeldTasks } from "./held-tasks.ts";
+import { announceEnds } from "./announce-runs.ts";
+import type { EndedTask, HeldTasks } from "./held-tasks.ts";
+import type { RunServices } from "./run-services.ts";
 
 export interface SettleOneByOne {
-  readonly store: Store;
+  readonly services: RunServices;
   readonly link: Link;
-  readonly settles: readonly SettledTask[];
+  readonly settles: readonly EndedTask[];
   readonly held: HeldTasks;
-  readonly log: Logger;
 }
 
 /** True if any of them is dealt with now. What is not is tried again when the database is back. */
 export async function settleOneByOne(asked: SettleOneByOne): Promise<boolean> {
-  const { store, link, settles, held, log } = asked;
+  const { services, link, settles, held } = asked;
+  const { log, database } = services;
   const connection = await link.connection().catch(() => undefined); // the loop tries again
   if (connection === undefined) return false;
   let isAnyDone = false;
   for (const settled of settles) {
     try {
-      await settleOrFail(store, connection, settled, log);
+      await settleOrFail(services, connection, settled);
       held.written([settled]);
-      tellWaiters(store, connection, [settled.id], () => undefined); // waiters poll
+      tellWaiters(database.store, connection, [settled.id], () => undefined); // waiters poll
     } catch (error) {
       if (isRepeatable(error)) break;
       held.giveUpOn(settled);
@@ -43,20 +42,26 @@ export async function settleOneByOne(asked: SettleOneByOne): Promise<boolean> {
 
 /** Where the value is what PostgreSQL refuses (too large, too deep), the task fails and says so. */
 async function settleOrFail(
-  store: Store,
+  services: RunServices,
   connection: Connection,
-  settled: SettledTask,
-  log: Logger,
+  settled: EndedTask,
 ): Promise<void> {
+  const { log } = services;
+  const { store } = services.database;
+  const write = async (end: EndedTask): Promise<void> =>
+    announceEnds(services, [end], await store.settleTasks(connection, [end]));
   try {
-    await store.settleTasks(connection, [settled]);
+    await write(settled);
   } catch (refusal) {
     if (isRepeatable(refusal)) throw refusal;
-    const { id, claimId, ran } = settled;
+    const { result: _, ...rest } = settled;
     const code: ResultCode = "WORKER_SERIALIZATION_ERROR";
     const reason = refusal instanceof Error ? refusal.message : String(refusal);
     const error = JSON.stringify({ code, message: `PostgreSQL refused the result: ${reason}` });
-    await store.settleTasks(connection, [{ id, claimId, edge: "fail", ran, code, error }]);
-    log.warn({ taskId: id, error: reason }, "PostgreSQL refused a task's result; the task failed");
+    await write({ ...rest, edge: "fail", code, error });
+    log.warn(
+      { taskId: settled.id, error: reason },
+      "PostgreSQL refused a task's result; the task failed",
+    );
   }
 }

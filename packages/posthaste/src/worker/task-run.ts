@@ -1,5 +1,6 @@
 /** One run of one task: its signal, its limits, and how it ends. */
 import type { CallersTransaction, SendOptions } from "../define/send-options.ts";
+import type { RunEndEvent } from "../define/hooks.ts";
 import type { AnyContract, AnyTask } from "../define/task.ts";
 import type { TaskTransaction, WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
@@ -8,6 +9,7 @@ import type { Logger } from "../domain/logger.ts";
 import { TaskAborted, type AbortReason } from "../domain/task-aborted.ts";
 import { Alarm } from "../runtime/alarm.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import { runEvent } from "./announce-runs.ts";
 import { awaitCompletion, tellWaiters } from "./complete-with-effects.ts";
 import { Completion, type CompletionState } from "./completion.ts";
 import { readDecided, type Decided } from "./decided-options.ts";
@@ -43,6 +45,8 @@ export class TaskRun implements BodyHost {
   #completion: Completion | undefined;
   #completed: CompletionState = "none";
   #isOver = false;
+  /** When the body began, where anybody wants to know how long it took. */
+  #beganAt: number | undefined;
 
   constructor(claimed: ClaimedTask, task: AnyTask | undefined, services: RunServices) {
     this.claimed = claimed;
@@ -195,6 +199,7 @@ export class TaskRun implements BodyHost {
         "the task failed after its transaction had completed it",
       );
     }
+    this.services.hooks.emit.taskCompleted?.(this.#endEvent());
     this.#onEnd?.(this, undefined);
   }
 
@@ -240,7 +245,14 @@ export class TaskRun implements BodyHost {
     if (execution.ok && payload.warnBytes !== null && execution.bytes > payload.warnBytes)
       onLargeResult(this.claimed.name, execution.bytes);
     const isInterrupted = this.#stopped === "SHUTDOWN" || this.#stopped === "CLAIM_LOST";
-    return settledTask(this.claimed, this.#decided, this.#judged(execution), isInterrupted);
+    const judged = this.#judged(execution);
+    const settled = settledTask(this.claimed, this.#decided, judged, isInterrupted);
+    return this.services.hooks.observesEnds ? { ...settled, event: this.#endEvent() } : settled;
+  }
+
+  #endEvent(): RunEndEvent {
+    const durationMs = this.#beganAt === undefined ? 0 : performance.now() - this.#beganAt;
+    return { ...runEvent(this.claimed, this.services.workerId), durationMs };
   }
 
   /** An attempt that ran out of time has timed out, whatever its body says; one whose loose ends failed has failed. */
@@ -270,6 +282,7 @@ export class TaskRun implements BodyHost {
   }
 
   #startClock(): void {
+    if (this.services.hooks.observesEnds) this.#beganAt = performance.now();
     const { timeoutMs } = this.#decided;
     if (timeoutMs !== undefined) this.#wakeIn(timeoutMs, () => this.stop("TIMEOUT", NOTICE_MS));
   }

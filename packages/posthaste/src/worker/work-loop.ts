@@ -4,13 +4,14 @@
  */
 import type { WakeHint } from "../domain/wake-hint.ts";
 import { wakeQueues } from "../engine/wake-workers.ts";
-import { runCycle, tellWaiters, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
+import { runCycle, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { StartReply } from "../store/queries/start-tasks.ts";
+import { announceEnds, announceExpired, runEvent } from "./announce-runs.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
 import { inClaimOrder } from "./claim-order.ts";
@@ -182,22 +183,23 @@ export class WorkLoop {
   }
 
   async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
-    const { store } = this.#options.database;
+    const { database, services } = this.#options;
     const wakesBefore = this.#desk.wakes;
-    const reply = await runCycle(store, connection, plan, this.#onNotifyError);
+    const reply = await runCycle(database.store, connection, plan, this.#onNotifyError);
     this.held.written(plan.settles);
+    if (reply.settle !== undefined) announceEnds(services, plan.settles, reply.settle);
     this.#startTasks(connection, plan, reply);
     this.#desk.fed(plan.claim, reply.claim, wakesBefore);
     this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
     if ((reply.start?.heldBack.length ?? 0) > 0) this.#desk.heldBack();
     const { own, others } = whatCameBack(plan.settles);
     for (const { queue, ...hint } of own) this.hint(queue, hint);
-    if (others.length > 0) wakeQueues(connection, store, others).catch(this.#onNotifyError);
+    if (others.length > 0)
+      wakeQueues(connection, database.store, others).catch(this.#onNotifyError);
     if (reply.settle !== undefined) {
       await reviewSettles({
-        store,
+        services,
         connection,
-        log: this.#options.log,
         settles: plan.settles,
         reply: reply.settle,
         onNotifyError: this.#onNotifyError,
@@ -213,7 +215,7 @@ export class WorkLoop {
     // Fetched by a cycle that was under way when the worker was told to stop.
     if (this.#isDraining) this.held.releaseAhead();
     const expired = [reply.start, reply.claim, reply.ahead].flatMap((part) => part?.expired ?? []);
-    tellWaiters(this.#options.database.store, connection, expired, this.#onNotifyError);
+    announceExpired(this.#options.services, connection, expired, this.#onNotifyError);
   }
 
   /** Of what was fetched ahead: runs what could be started, gives back what is paused, keeps what waits for a cap. */
@@ -237,6 +239,7 @@ export class WorkLoop {
     const { registry, services } = this.#options;
     const run = new TaskRun(task, registry.get(task.name), services);
     this.held.running.add(run);
+    services.hooks.emit.taskStarted?.(runEvent(task, services.workerId));
     run.run(this.#ended);
   }
 
@@ -274,9 +277,9 @@ export class WorkLoop {
     this.#options.log.error({ error: String(error) }, "a round trip of the worker failed");
     this.#isCheckDue = true;
     // One of the ends may be what PostgreSQL refused.
-    const { database, log } = this.#options;
-    const { store } = database;
-    const apart = { store, link: this.#link, settles: plan?.settles ?? [], held: this.held, log };
+    const { services } = this.#options;
+    const settles = plan?.settles ?? [];
+    const apart = { services, link: this.#link, settles, held: this.held };
     if (!(await settleOneByOne(apart))) await this.#outage.wait(error);
   }
 

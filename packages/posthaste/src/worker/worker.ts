@@ -109,6 +109,7 @@ export class Worker implements AsyncDisposable {
     });
     const { queues, concurrency } = plan;
     life.log.info({ name: life.name, queues, concurrency, tasks: registry.size }, "worker started");
+    this.#setup.hooks.emit.workerStarted?.({ workerId: life.id, name: life.name, queues });
     return life;
   }
 
@@ -143,6 +144,9 @@ export class Worker implements AsyncDisposable {
     }
     this.#unwatch?.();
     this.#setup.onStopped();
-    if (life !== undefined) life.log.info("worker stopped");
+    if (life === undefined) return;
+    life.log.info("worker stopped");
+    const { hooks, plan } = this.#setup;
+    hooks.emit.workerStopped?.({ workerId: life.id, name: life.name, queues: plan.queues });
   }
 }

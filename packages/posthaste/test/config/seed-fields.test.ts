@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { configTable, type DescribedField } from "../../src/domain/config-fields.ts";
+import { INFRASTRUCTURE_RESILIENT_FLAG } from "../../src/index.ts";
 import { configRules } from "../../src/domain/config-rules.ts";
 import { readConfig } from "../../src/domain/config.ts";
 import { valueAt } from "../../src/domain/field.ts";
@@ -42,6 +43,31 @@ const resilience: readonly SeedField[] = [
   { name: "notify_poll_interval_ms", default: 5_000, range: [1_000, 300_000] },
 ];
 
+/** Durations are milliseconds, as everywhere, and a job is a task. */
+const workerRecovery: readonly (SeedField & { readonly ours: string })[] = [
+  { name: "enabled", ours: "enabled", default: false },
+  {
+    name: "heartbeat_interval",
+    ours: "heartbeatIntervalMs",
+    default: 30 * SECOND,
+    range: [100, HOUR],
+  },
+  { name: "sweep_interval", ours: "sweepIntervalMs", default: MINUTE, range: [100, HOUR] },
+  {
+    name: "sweep_threshold",
+    ours: "sweepThresholdMs",
+    default: 5 * MINUTE,
+    range: [100, 24 * HOUR],
+  },
+  { name: "recovery_delay", ours: "recoveryDelayMs", default: 30 * SECOND, range: [0, 24 * HOUR] },
+  {
+    name: "resilient_sweep_threshold_multiplier",
+    ours: "resilientSweepThresholdMultiplier",
+    default: 3,
+    range: [1, 1_000],
+  },
+];
+
 const worker = [
   "queues",
   "concurrency",
@@ -51,6 +77,10 @@ const worker = [
   "queue_max_concurrency",
   "coalesce_notifies",
   "loglevel",
+  "heartbeat_interval",
+  "sweep_interval",
+  "sweep_threshold",
+  "recovery_delay",
 ];
 
 /** A stale threshold is at least twice its heartbeat; the lease, and the longest pause, are rules of ours. */
@@ -58,13 +88,18 @@ const rules = [
   ["claimLeaseMs", "at least twice recovery.claimerHeartbeatIntervalMs"],
   ["recovery.claimedStaleThresholdMs", "at least twice recovery.claimerHeartbeatIntervalMs"],
   ["recovery.runningStaleThresholdMs", "at least twice recovery.runnerHeartbeatIntervalMs"],
+  ["workerRecovery.sweepThresholdMs", "at least twice workerRecovery.heartbeatIntervalMs"],
   ["resilience.dbRetryMaxMs", "at least resilience.dbRetryInitialMs"],
   ["clusterWideCap", "not together with prefetchBuffer above 0"],
 ];
 
-const groups = { recovery, resilience };
+const groups: Readonly<Record<string, readonly (SeedField & { readonly ours?: string })[]>> = {
+  recovery,
+  workerRecovery,
+  resilience,
+};
 const cases = Object.entries(groups).flatMap(([group, fields]) =>
-  fields.map((field) => ({ ...field, path: `${group}.${camelCase(field.name)}` })),
+  fields.map((field) => ({ ...field, path: `${group}.${field.ours ?? camelCase(field.name)}` })),
 );
 
 function camelCase(name: string): string {
@@ -86,6 +121,7 @@ const roomy = {
     runnerHeartbeatIntervalMs: SECOND,
     claimerHeartbeatIntervalMs: SECOND,
   },
+  workerRecovery: { heartbeatIntervalMs: 100, sweepThresholdMs: 24 * HOUR },
   resilience: { dbRetryInitialMs: 100, dbRetryMaxMs: 300_000 },
 };
 
@@ -115,7 +151,7 @@ describe("a field of the specification", () => {
     expect(described(path)).toMatchObject({ kind: "whole number", min, max });
     const refused = expect.stringContaining(`expected a whole number from ${min} to ${max}`);
     // The least threshold is less than twice the least heartbeat: only that rule may be in its way.
-    const isThreshold = path.includes("StaleThreshold");
+    const isThreshold = path.endsWith("ThresholdMs");
     expect(problemsWith(path, min)).toEqual(
       isThreshold ? [{ path, message: expect.stringContaining("expected at least twice") }] : [],
     );
@@ -129,9 +165,19 @@ describe("a field of the specification", () => {
     expect(problemsWith(path, null)).toHaveLength(isOptional ? 0 : 1);
   });
 
+  test("resilient_job_flags is there, with its default", () => {
+    expect(readConfig({}, {}).config.workerRecovery.resilientTaskFlags).toEqual([
+      "infrastructure_resilient",
+    ]);
+    expect(INFRASTRUCTURE_RESILIENT_FLAG).toBe("infrastructure_resilient");
+    expect(described("workerRecovery.resilientTaskFlags")).toMatchObject({
+      seedName: "resilient_job_flags",
+    });
+  });
+
   test("is not invented: whatever claims to come from there does", () => {
     const names = configTable.flatMap(({ field }) => field.seedName ?? []);
-    const known = [...cases.map(({ name }) => name), "cluster_wide_cap"];
+    const known = [...cases.map(({ name }) => name), "resilient_job_flags", "cluster_wide_cap"];
     expect(names.toSorted()).toEqual(known.toSorted());
   });
 });
@@ -153,6 +199,10 @@ describe("the options of a worker", () => {
     ["queueMaxConcurrency", { default: 1 }, { default: 0 }],
     ["coalesceNotifies", 1, 0],
     ["logLevel", "debug", "trace"],
+    ["heartbeatIntervalMs", 100, 99],
+    ["sweepIntervalMs", 3_600_000, 3_600_001],
+    ["sweepThresholdMs", 60_000, 59_999],
+    ["recoveryDelayMs", 0, -1],
   ])("%s takes %j and refuses %j", (name, good, bad) => {
     const { config } = readConfig({}, {});
     expect(readWorkerOptions({ [name]: good }, config, 2).problems).toEqual([]);
@@ -181,6 +231,11 @@ describe("a rule across fields", () => {
       "recovery.runningStaleThresholdMs",
       { recovery: { runnerHeartbeatIntervalMs: 30_000, runningStaleThresholdMs: 30_000 } },
       { recovery: { runnerHeartbeatIntervalMs: 10_000, runningStaleThresholdMs: 30_000 } },
+    ],
+    [
+      "workerRecovery.sweepThresholdMs",
+      { workerRecovery: { sweepThresholdMs: 59_999 } },
+      { workerRecovery: { sweepThresholdMs: 60_000 } },
     ],
     [
       "resilience.dbRetryMaxMs",

@@ -4,6 +4,7 @@ import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import type { Decide } from "../support/fault-proxy.ts";
 import { useHeldTasks } from "../worker/held-task.ts";
+import { recordEvents } from "../hooks/recorded-events.ts";
 import { saidOfDatabase, stages, useFaultyWires, type Stage } from "./faulty-wire.ts";
 
 const db = useDatabase();
@@ -62,7 +63,8 @@ describe.each(places)("%s", (_, place, { commits }) => {
       const held = heldTask();
       const cut = cutAtCommit(stage, place);
       // Fetching ahead makes a round trip of several statements, so that there is a COMMIT.
-      const { app, logger } = await openWire(cut, { tasks: [held.task], prefetchBuffer: 2 });
+      const { hooks, events } = recordEvents();
+      const { app, logger } = await openWire(cut, { tasks: [held.task], hooks, prefetchBuffer: 2 });
       const handles = await db.app().sendMany(held.task, ["a", "b", "c", "d", "e", "f"]);
       await app.worker({ concurrency: 2 }).start();
       for (const count of [2, 4, 6]) {
@@ -76,6 +78,12 @@ describe.each(places)("%s", (_, place, { commits }) => {
       expect(held.inputs().sort()).toEqual(["a", "b", "c", "d", "e", "f"]);
       expect(held.bodies.map(({ ctx }) => ctx.signal.aborted)).toEqual(Array(6).fill(false));
       await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
+      // Hooks are told of each once, whichever try it was that wrote it.
+      for (const event of ["taskStarted", "taskCompleted"]) {
+        const told = () => events.filter((each) => each.event === event).map(({ id }) => id);
+        await expect.poll(() => new Set(told())).toEqual(new Set(handles.map(({ id }) => id)));
+        expect(told()).toHaveLength(handles.length);
+      }
       const said = logger.lines.map(({ message }) => message);
       expect(said.filter((message) => message.startsWith("claim lost"))).toEqual([]);
       // In each of these round trips something is claimed as well: whether it went through shows in what was adopted.

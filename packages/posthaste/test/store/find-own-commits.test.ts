@@ -81,5 +81,5 @@ test("of many claims, those with commits of their own are named", async () => {
 
   const own = await db.store.findOwnCommits(connection, claims);
 
-  expect(own).toEqual(new Set(settled.map(({ id }) => id)));
+  expect(own).toEqual(new Map(settled.map(({ id }) => [id, "COMPLETED"])));
 });

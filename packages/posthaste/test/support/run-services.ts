@@ -1,6 +1,7 @@
 /** What a body may ask of its worker, for tests without a database: whoever asks the database is told that there is none. */
 import type { Logger } from "../../src/domain/logger.ts";
 import { Database } from "../../src/engine/database.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
 import { ProgressReports } from "../../src/worker/progress-reports.ts";
 import type { RunServices } from "../../src/worker/run-services.ts";
 import { silentLogger } from "./loggers.ts";
@@ -18,5 +19,6 @@ export function servicesWithoutDatabase(log: Logger = silentLogger): RunServices
     onLargeResult: () => undefined,
     sendChild: none,
     threads: undefined,
+    hooks: hookRunner({}, log),
   };
 }

@@ -6,7 +6,11 @@ import type {
   queueFields,
   specialFields,
 } from "../../src/domain/config-fields.ts";
-import type { recoveryFields, resilienceFields } from "../../src/domain/config-recovery-fields.ts";
+import type {
+  recoveryFields,
+  resilienceFields,
+  workerRecoveryFields,
+} from "../../src/domain/config-recovery-fields.ts";
 import type { Config } from "../../src/domain/config.ts";
 import type { workerFields } from "../../src/domain/worker-options-fields.ts";
 import type { WorkerPlan } from "../../src/domain/worker-options.ts";
@@ -17,16 +21,25 @@ import {
   type RecoveryOptions,
   type ResilienceOptions,
   type WorkerOptions,
+  type WorkerRecoveryOptions,
 } from "../../src/index.ts";
 import { expectType } from "./expect-type.ts";
 
 // Every field of the table can be given, and nothing that the table does not have.
 type Given<Name extends keyof AppConfig> = keyof Exclude<NonNullable<AppConfig[Name]>, string>;
-type Group = "database" | "schema" | "queues" | "recovery" | "resilience" | "payload";
+type Group =
+  | "database"
+  | "schema"
+  | "queues"
+  | "recovery"
+  | "workerRecovery"
+  | "resilience"
+  | "payload";
 expectType<keyof typeof plainFields | keyof typeof specialFields | Group>().is<keyof AppConfig>();
 expectType<keyof typeof databaseFields>().is<Given<"database">>();
 expectType<keyof typeof queueFields>().is<keyof QueueOptions>();
 expectType<keyof typeof recoveryFields>().is<keyof RecoveryOptions>();
+expectType<keyof typeof workerRecoveryFields>().is<keyof WorkerRecoveryOptions>();
 expectType<keyof typeof resilienceFields>().is<keyof ResilienceOptions>();
 expectType<keyof typeof payloadFields>().is<Given<"payload">>();
 expectType<keyof typeof workerFields>().is<keyof WorkerOptions>();
@@ -37,6 +50,8 @@ expectType<number>().is<Config["prefetchBuffer"]>();
 expectType<"fail" | "release">().is<Config["unknownTasks"]>();
 expectType<number | null>().is<Config["recovery"]["heartbeatRetentionHours"]>();
 expectType<number>().is<Config["recovery"]["crashGraceMs"]>();
+expectType<readonly string[]>().is<Config["workerRecovery"]["resilientTaskFlags"]>();
+expectType<number>().is<WorkerPlan["workerRecovery"]["sweepThresholdMs"]>();
 expectType<boolean>().is<Config["recovery"]["autoFailStaleRunning"]>();
 expectType<boolean | undefined>().is<NonNullable<Config["database"]>["preparedStatements"]>();
 expectType<"debug" | "info" | "warn" | "error" | undefined>().is<WorkerPlan["logLevel"]>();
@@ -44,6 +59,7 @@ expectType<"debug" | "info" | "warn" | "error" | undefined>().is<WorkerPlan["log
 const app = posthaste({
   clusterWideCap: null,
   queues: { mail: { priority: 1, maxConcurrency: 5 } },
+  workerRecovery: { sweepThresholdMs: 60_000, resilientTaskFlags: ["slow"] },
   recovery: { terminalRecordRetentionHours: null },
   database: { url: "postgres://db/app", poolSize: 5 },
   context: () => ({ mailer: "smtp" }),
@@ -54,6 +70,10 @@ app.worker({ queueMaxConcurrency: { mail: 2 }, logLevel: "warn", threads: 2 });
 posthaste({ clusterwideCap: 5 });
 // @ts-expect-error only retention may be null
 posthaste({ recovery: { checkIntervalMs: null } });
+// @ts-expect-error a list of names
+posthaste({ workerRecovery: { resilientTaskFlags: "slow" } });
+// @ts-expect-error the multiplier is the config's alone
+app.worker({ resilientSweepThresholdMultiplier: 3 });
 // @ts-expect-error neither of the two words
 posthaste({ unknownTasks: "ignore" });
 // @ts-expect-error a context is made by a function

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { databaseAt, readConfig } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
 import { defineTask, fail, fixed, TaskError } from "../../src/index.ts";
 import { reap } from "../../src/reaper/reaper.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -88,7 +89,12 @@ async function onePass(over: Partial<typeof recovery> = {}) {
     log: silentLogger,
   });
   try {
-    return await reap({ database, recovery: { ...recovery, ...over }, log: silentLogger });
+    return await reap({
+      database,
+      hooks: hookRunner({}, silentLogger),
+      recovery: { ...recovery, ...over },
+      log: silentLogger,
+    });
   } finally {
     await database.close();
   }

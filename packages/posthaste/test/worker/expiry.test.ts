@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { defineTask, fail, fixed } from "../../src/index.ts";
 import { databaseAt, readConfig } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
 import { reap } from "../../src/reaper/reaper.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -31,7 +32,7 @@ async function onePass(logger = silentLogger) {
     log: logger,
   });
   try {
-    return await reap({ database, recovery: defaults, log: logger });
+    return await reap({ database, hooks: hookRunner({}, logger), recovery: defaults, log: logger });
   } finally {
     await database.close();
   }

@@ -1,7 +1,7 @@
 import { sql, statement, type Db, type SqlText } from "../sql.ts";
 
 /**
- * Which of these claims wrote the end of their task or of their attempt: the answer to a settle that found fewer rows
+ * Which of these claims wrote the end of their task or of their attempt, and what their task became by it: the answer to a settle that found fewer rows
  * than it should, because the acknowledgement of an earlier one was lost. Served by finished_tasks_id_idx and the
  * primary key of attempts.
  *
@@ -13,15 +13,15 @@ export function findOwnCommits(schema: SqlText) {
     with said as materialized (
       select id, claim from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
     )
-    select said.id as "id"
+    select said.id as "id", finished.status as "status"
       from said
      cross join lateral (
-       select from ${schema}.finished_tasks as finished
+       select status from ${schema}.finished_tasks as finished
         where finished.task_id = said.id and finished.claim_id = said.claim
         limit 1
      ) as finished
     union all
-    select said.id
+    select said.id, 'PENDING'
       from said
      cross join lateral (
        select from ${schema}.attempts as attempt
@@ -32,11 +32,11 @@ export function findOwnCommits(schema: SqlText) {
   return async (
     db: Db,
     claims: readonly { readonly id: string; readonly claimId: string }[],
-  ): Promise<ReadonlySet<string>> => {
-    const rows = await db.query<{ id: string }>(FIND, [
+  ): Promise<ReadonlyMap<string, string>> => {
+    const rows = await db.query<{ id: string; status: string }>(FIND, [
       claims.map((claim) => claim.id),
       claims.map((claim) => claim.claimId),
     ]);
-    return new Set(rows.map((row) => row.id));
+    return new Map(rows.map(({ id, status }) => [id, status]));
   };
 }

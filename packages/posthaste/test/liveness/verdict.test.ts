@@ -1,0 +1,212 @@
+/** When a worker is called dead, and every false alarm that one of the conditions prevents. */
+import { randomUUID } from "node:crypto";
+import { beforeEach, expect, test } from "vitest";
+import { deathChannel } from "../../src/store/channels.ts";
+import type { Connection } from "../../src/store/connection.ts";
+import { lockClass } from "../../src/store/lock-keys.ts";
+import type { MissingWorker } from "../../src/store/queries/liveness.ts";
+import { createStore } from "../../src/store/store.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const { liveness } = db.store;
+
+const GRACE_MS = 200;
+let checker: Connection;
+
+beforeEach(async () => {
+  checker = await db.connect("vouches");
+});
+
+interface Registered extends MissingWorker {
+  readonly session: Connection;
+}
+
+/** A worker whose session holds its lock, and which has just been heard. */
+async function registered(): Promise<Registered> {
+  const workerId = randomUUID();
+  const session = await db.connect("vouches");
+  await db.store.registerWorker.register(session, {
+    workerId,
+    name: "w",
+    hostname: "h",
+    pid: 1,
+    version: "0",
+    queues: ["default"],
+    taskNames: [],
+    concurrency: 1,
+  });
+  const key = await liveness.takeLock(session);
+  await beat({ workerId, key, session });
+  return { workerId, key, session };
+}
+
+function beat({ workerId, key, session }: Registered): Promise<unknown> {
+  return liveness.beat(session, { workerId, key, loopBlockedMs: 0, wantsToLead: false });
+}
+
+/** Its process is gone: the kernel closes the socket, PostgreSQL ends the session. */
+async function gone(worker: Registered): Promise<void> {
+  worker.session.destroy();
+  await expect
+    .poll(async () => (await look()).map(({ workerId }) => workerId))
+    .toContain(worker.workerId);
+}
+
+const look = (): Promise<MissingWorker[]> => liveness.look(checker, randomUUID());
+
+async function stateOf({ workerId }: MissingWorker): Promise<unknown> {
+  const [row] = await db.sql("select state from posthaste.workers where worker_id = $1", [
+    workerId,
+  ]);
+  return row?.["state"];
+}
+
+/** Moves what is remembered of the worker into the past. */
+async function age(worker: MissingWorker, column: string, ms: number): Promise<void> {
+  await db.sql(
+    `update posthaste.workers set ${column} = ${column} - $2 * interval '1 millisecond' where worker_id = $1`,
+    [worker.workerId, ms],
+  );
+}
+
+async function graceOver(worker: MissingWorker): Promise<void> {
+  await age(worker, "lock_missing_since", GRACE_MS);
+  await age(worker, "lock_missing_beat", GRACE_MS);
+  await age(worker, "last_heartbeat_at", GRACE_MS);
+}
+
+test("a process that is gone is missed at once, and dead when its grace is over; everybody is told", async () => {
+  const worker = await registered();
+  expect(await look()).toEqual([]);
+  const heard: string[] = [];
+  const ear = await db.connect("reads");
+  await ear.listen(deathChannel("posthaste"));
+  ear.onNotification((_, payload) => heard.push(payload));
+
+  await gone(worker);
+  expect(await liveness.declareDead(checker, worker, 60_000)).toBe(false);
+  await graceOver(worker);
+  expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(true);
+
+  expect(await stateOf(worker)).toBe("dead");
+  expect(await look()).toEqual([]);
+  await expect.poll(() => heard).toEqual([worker.workerId]);
+  expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(false);
+});
+
+test("the dead stay dead: their heartbeat is refused, and so is their goodbye", async () => {
+  const worker = await registered();
+  await gone(worker);
+  await graceOver(worker);
+  await liveness.declareDead(checker, worker, GRACE_MS);
+
+  expect(await beat({ ...worker, session: checker })).toEqual({ state: null, leads: false });
+  await db.store.registerWorker.setState(checker, worker.workerId, "stopped");
+  expect(await stateOf(worker)).toBe("dead");
+});
+
+test("false alarm: its session was lost, and it is back under a new lock", async () => {
+  const worker = await registered();
+  await gone(worker);
+  const session = await db.connect("vouches");
+  const key = await liveness.takeLock(session);
+  await beat({ ...worker, key, session });
+  await graceOver(worker);
+
+  expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(false);
+  expect(await look()).toEqual([]);
+  const [row] = await db.sql("select lock_missing_since from posthaste.workers");
+  expect(row).toEqual({ lock_missing_since: null });
+});
+
+test("false alarm: it has no lock, but it was heard since", async () => {
+  const worker = await registered();
+  await gone(worker);
+  await graceOver(worker);
+  await beat({ ...worker, session: checker });
+
+  expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(false);
+  expect(await stateOf(worker)).toBe("running");
+});
+
+test("false alarm: it had been silent when its session ended, as a frozen process is: heartbeats decide", async () => {
+  const worker = await registered();
+  await age(worker, "last_heartbeat_at", 6_000);
+  await gone(worker);
+  await graceOver(worker);
+
+  expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(false);
+});
+
+test("false alarm: the server itself has not been up for the grace", async () => {
+  const worker = await registered();
+  await gone(worker);
+  const [row] = await db.sql<{ up: number }>(
+    "select extract(epoch from now() - pg_postmaster_start_time())::float8 * 1000 as up",
+  );
+  const longer = (row?.up ?? 0) + 60_000;
+  for (const column of ["lock_missing_since", "lock_missing_beat", "last_heartbeat_at"])
+    await age(worker, column, longer + 60_000);
+
+  expect(await liveness.declareDead(checker, worker, longer)).toBe(false);
+  expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(true);
+});
+
+test("false alarm: somebody holds that very lock at the moment of the verdict", async () => {
+  const worker = await registered();
+  await gone(worker);
+  await graceOver(worker);
+  await db.sql("select pg_advisory_lock($1::int, $2::int)", [
+    lockClass("posthaste/liveness"),
+    worker.key,
+  ]);
+
+  expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(false);
+  await db.sql("select pg_advisory_unlock_all()");
+  expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(true);
+});
+
+test("a worker without a session of its own is not judged by a lock", async () => {
+  const worker = await registered();
+  await liveness.beat(worker.session, {
+    workerId: worker.workerId,
+    key: null,
+    loopBlockedMs: 0,
+    wantsToLead: false,
+  });
+  worker.session.destroy();
+  const [row] = await db.sql("select liveness_key from posthaste.workers");
+  expect(row).toEqual({ liveness_key: null });
+  expect(await look()).toEqual([]);
+});
+
+test("one looks after the others: the second becomes it when the first is gone or steps down", async () => {
+  const [one, two] = [await registered(), await registered()];
+  const wantsToLead = true;
+  const ask = async ({ workerId, key, session }: Registered): Promise<boolean> =>
+    (await liveness.beat(session, { workerId, key, loopBlockedMs: 0, wantsToLead })).leads;
+  expect(await ask(one)).toBe(true);
+  expect(await ask(two)).toBe(false);
+  await liveness.stepDown(one.session);
+  expect(await ask(two)).toBe(true);
+  expect(await ask(one)).toBe(false);
+  await gone(two);
+  expect(await ask(one)).toBe(true);
+});
+
+test("another schema's locks are nobody's business here", async () => {
+  const worker = await registered();
+  const elsewhere = createStore("elsewhere");
+  const session = await db.connect("vouches");
+  await db.sql("create schema if not exists elsewhere");
+  await db.sql("create sequence if not exists elsewhere.liveness_keys as integer");
+  await db.sql("select setval('elsewhere.liveness_keys', $1, false)", [worker.key]);
+  expect(await elsewhere.liveness.takeLock(session)).toBe(worker.key);
+
+  await gone(worker);
+  await graceOver(worker);
+  expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(true);
+});
