@@ -11,6 +11,8 @@ export interface Measurement {
   /** What bars need, what `--quick` shows, or neither. */
   readonly isNeeded?: boolean;
   readonly isQuick?: boolean;
+  /** Where one is enough: it repeats what it measures many times. */
+  readonly repetitions?: number;
 }
 
 const ours = ["posthaste/default"];
@@ -181,5 +183,19 @@ export const measurements: readonly Measurement[] = [
       "dbos/default",
     ],
     isNeeded: true,
+  },
+  {
+    name: "recovery after SIGKILL",
+    phase: "recovery",
+    options: { processes: 10, count: 50 },
+    contenders: ["posthaste/requeue", "posthaste/requeue-1s"],
+    repetitions: 1,
+  },
+  {
+    name: "recovery after SIGKILL, peers",
+    phase: "recovery",
+    options: { processes: 10, count: 10 },
+    contenders: ["pg-boss/heartbeats", "bullmq-redis/default"],
+    repetitions: 1,
   },
 ];

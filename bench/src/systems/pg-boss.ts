@@ -8,28 +8,33 @@ const QUEUE = "bench";
 /**
  * "default": as it comes, one worker that takes one job after the other. "tuned": a partition of its own, LISTEN/NOTIFY,
  * and batches as large as the concurrency that are fetched without a pause. "quiet" is "tuned" without NOTIFY, which
- * sends faster.
+ * sends faster. "heartbeats": "tuned" with the shortest heartbeat that it allows and a monitor that looks every second.
  */
 export const pgBossSystem: System = {
   name: "pg-boss",
   server: "postgres",
-  configs: ["default", "tuned", "quiet"],
+  configs: ["default", "tuned", "quiet", "heartbeats"],
   async open(site, config): Promise<Contender> {
     const isTuned = config !== "default";
-    const notify = config === "tuned";
+    const isWatched = config === "heartbeats";
+    const notify = config === "tuned" || isWatched;
     const start = async (): Promise<PgBoss> => {
       const boss = new PgBoss({
         connectionString: site.postgresUrl,
         schema: SCHEMA,
         max: 20,
         useListenNotify: notify,
+        ...(isWatched && { superviseIntervalSeconds: 1, monitorIntervalSeconds: 1 }),
       });
       boss.on("error", (error) => console.error(error));
       await boss.start();
       return boss;
     };
     const createQueue = (boss: PgBoss) =>
-      boss.createQueue(QUEUE, isTuned ? { partition: true, notify } : {});
+      boss.createQueue(QUEUE, {
+        ...(isTuned && { partition: true, notify }),
+        ...(isWatched && { heartbeatSeconds: 10, retryLimit: 10, retryDelay: 0 }),
+      });
     let boss = await start();
     await createQueue(boss);
     const waiting = new Map<number, (value: unknown) => void>();

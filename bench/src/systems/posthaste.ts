@@ -8,7 +8,8 @@ const logger = { debug: silent, info: silent, warn: console.error, error: consol
 
 /**
  * "default" is what a user gets; "tuned" fetches ahead, as the peers' local queues do. "capped", which takes part only in a
- * measurement of ours alone, lets 100 tasks of each queue run at once, whatever the number of processes.
+ * measurement of ours alone, lets 100 tasks of each queue run at once, whatever the number of processes. "requeue" is
+ * "default" with tasks that say they may run again after a crash; "requeue-1s" has the shortest grace there is.
  */
 export const posthasteSystem: System = {
   name: "posthaste",
@@ -18,6 +19,7 @@ export const posthasteSystem: System = {
     let handle: WorkOptions["handler"] = () => null;
     const task = defineTask({
       name: "bench",
+      ...(config.startsWith("requeue") ? { onCrash: "requeue" } : {}),
       run: async (input: Payload) => {
         await handle(input);
         return null;
@@ -31,6 +33,7 @@ export const posthasteSystem: System = {
       logger,
       tasks: [task],
       prefetchBuffer,
+      ...(config === "requeue-1s" ? { recovery: { crashGraceMs: 1_000 } } : {}),
       ...(config === "capped" ? { queues: capped } : {}),
     });
     return {

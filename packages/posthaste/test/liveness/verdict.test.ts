@@ -103,7 +103,7 @@ test("the dead stay dead: their heartbeat is refused, and so is their goodbye", 
   await graceOver(worker);
   await liveness.declareDead(checker, worker, GRACE_MS);
 
-  expect(await beat({ ...worker, session: checker })).toEqual({ state: null, leads: false });
+  expect(await beat({ ...worker, session: checker })).toMatchObject({ state: null, leads: false });
   await db.store.registerWorker.setState(checker, worker.workerId, "stopped");
   expect(await stateOf(worker)).toBe("dead");
 });

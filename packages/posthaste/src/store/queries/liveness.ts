@@ -22,10 +22,13 @@ export interface BeatReply {
   /** Null: nobody knows this worker (any more), or it was declared dead. */
   readonly state: "running" | "stopping" | "stopped" | null;
   readonly leads: boolean;
+  /** Whether there is anybody else whose lock could be missing. */
+  readonly hasOthers: boolean;
 }
 
 /** The key of the one that looks after the others; keys of workers begin at 1. */
 const LEADER = sql`0`;
+const IS_WATCHED = sql`state in ('running', 'stopping') and liveness_key is not null`;
 /** How old a heartbeat may be when the lock vanishes. An older one: it fell silent before that, and may be only frozen. */
 const FRESH = sql`interval '5 seconds'`;
 
@@ -51,7 +54,8 @@ export function liveness(schemaName: string) {
       returning state
     )
     select (select state from beat) as "state",
-           case when $4::boolean then pg_try_advisory_lock($5::integer, ${LEADER}) else false end as "leads"`);
+           case when $4::boolean then pg_try_advisory_lock($5::integer, ${LEADER}) else false end as "leads",
+           exists (select from ${schema}.workers where worker_id <> $1 and ${IS_WATCHED}) as "hasOthers"`);
 
   const STEP_DOWN = statement(sql`select pg_advisory_unlock($1::integer, ${LEADER})`);
 
@@ -67,7 +71,7 @@ export function liveness(schemaName: string) {
       select worker_id, liveness_key, last_heartbeat_at, lock_missing_since,
              liveness_key in (select key from held) as is_held
         from ${schema}.workers
-       where state in ('running', 'stopping') and liveness_key is not null and worker_id <> $2
+       where ${IS_WATCHED} and worker_id <> $2
     ), marked as (
       update ${schema}.workers as worker
          set lock_missing_since = case when not seen.is_held then statement_timestamp() end,
@@ -104,7 +108,7 @@ export function liveness(schemaName: string) {
     async beat(db: Db, { workerId, key, loopBlockedMs, wantsToLead }: Beat): Promise<BeatReply> {
       const values = [workerId, key, Math.round(loopBlockedMs), wantsToLead, lockSpace];
       const [row] = await db.query<BeatReply>(BEAT, values);
-      return row ?? { state: null, leads: false };
+      return row ?? { state: null, leads: false, hasOthers: false };
     },
     async stepDown(db: Db): Promise<void> {
       await db.query(STEP_DOWN, [lockSpace]);

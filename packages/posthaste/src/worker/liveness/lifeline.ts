@@ -56,6 +56,7 @@ export class Lifeline {
   #isFenced = false;
   #isTroubled = false;
   #leads = false;
+  #hasOthers = false;
   #deaths: DeathWatch;
   #beatAt = 0;
   #lookAt = 0;
@@ -157,7 +158,8 @@ export class Lifeline {
       await this.#vouch(session, "runner");
       await this.#vouch(session, "claimer");
       if (this.#isRegistered) this.#heard();
-      if (this.#leads && key !== null && now >= this.#lookAt) await this.#look(session, maySpeakAt);
+      if (this.#isLooking && key !== null && now >= this.#lookAt)
+        await this.#look(session, maySpeakAt);
       if (this.#isRegistered && this.#snapshots.isDue(now)) await this.#snapshot(session);
       await this.#bell.wait(this.#restMs());
     }
@@ -170,9 +172,13 @@ export class Lifeline {
       this.#isRegistered ? this.#beatAt - now : Infinity,
       this.#roles.runner.dueIn(now),
       this.#roles.claimer.dueIn(now),
-      this.#leads ? this.#lookAt - now : Infinity,
+      this.#isLooking ? this.#lookAt - now : Infinity,
     ];
     return Math.max(1, Math.min(...waits));
+  }
+
+  get #isLooking(): boolean {
+    return this.#leads && this.#hasOthers;
   }
 
   async #beat(session: Connection, key: number | null): Promise<void> {
@@ -198,6 +204,7 @@ export class Lifeline {
       return;
     }
     this.#isTroubled = false;
+    this.#hasOthers = reply.hasOthers;
     // Without a session of one's own nobody can be the only one; everything that leaders do is right with many of them.
     this.#lead((this.#leads && mayLead) || reply.leads || key === null);
     this.#say({ kind: "beating" });
