@@ -129,8 +129,8 @@ create table @schema.finished_tasks (
 
 -- read by id; and nothing ends twice
 create unique index finished_tasks_id_idx on @schema.finished_tasks (task_id);
--- retention: rows arrive in the order of their time
-create index finished_tasks_time_idx on @schema.finished_tasks using brin (finished_at);
+-- retention, oldest first. No BRIN: once old rows have made room for new ones, every stretch of pages holds both.
+create index finished_tasks_time_idx on @schema.finished_tasks (finished_at);
 
 -- Attempts that were not the last one; the last one is the row in finished_tasks.
 create table @schema.attempts (
@@ -194,6 +194,8 @@ create table @schema.workers (
   lock_missing_since timestamptz,
   lock_missing_beat timestamptz,
   died_at           timestamptz,
+  -- When it last said that it looks after the others.
+  leads_at          timestamptz,
   -- How long its event loop had not turned at the last heartbeat.
   loop_blocked_ms   integer not null default 0,
   metadata          jsonb

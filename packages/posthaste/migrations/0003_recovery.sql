@@ -20,8 +20,8 @@ create table @schema.heartbeats (
 
 -- the heartbeats of a task
 create index heartbeats_task_idx on @schema.heartbeats (task_id, sent_at);
--- retention: rows arrive in the order of their time, so a summary of each stretch of pages finds the old ones
-create index heartbeats_time_idx on @schema.heartbeats using brin (sent_at);
+-- retention, oldest first
+create index heartbeats_time_idx on @schema.heartbeats (sent_at);
 
 -- How each worker was, now and then.
 create table @schema.worker_states (
@@ -45,7 +45,7 @@ create table @schema.worker_states (
 
 -- the states of a worker, latest first
 create index worker_states_worker_idx on @schema.worker_states (worker_id, taken_at);
-create index worker_states_time_idx on @schema.worker_states using brin (taken_at);
+create index worker_states_time_idx on @schema.worker_states (taken_at);
 
 -- Every task that was taken from a worker, or left to it on purpose: why, on what evidence, and what became of it.
 create table @schema.recoveries (
@@ -70,4 +70,4 @@ create table @schema.recoveries (
 
 -- is this claim to be left alone; the recoveries of a task
 create index recoveries_task_idx on @schema.recoveries (task_id, claim_id);
-create index recoveries_time_idx on @schema.recoveries using brin (recovered_at);
+create index recoveries_time_idx on @schema.recoveries (recovered_at);

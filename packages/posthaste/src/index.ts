@@ -1,4 +1,15 @@
-export type { Admin, QueueInfo } from "./admin/admin.ts";
+export type {
+  Admin,
+  DryRunOptions,
+  Pruned,
+  QueueInfo,
+  RecoveredTask,
+  RecoveryInfo,
+  RecoveryResult,
+  Sweep,
+  SweepOptions,
+  WorkerInfo,
+} from "./admin/admin.ts";
 export { posthaste, type Posthaste } from "./app/posthaste.ts";
 export type {
   AppConfig,

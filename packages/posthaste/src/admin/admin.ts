@@ -1,13 +1,31 @@
 /** What operators may ask and do: the command line and the dashboard use nothing else. */
 import type { TaskInfo } from "../define/task-handle.ts";
-import { PosthasteError } from "../domain/errors.ts";
+import type { Config } from "../domain/config.ts";
+import { PosthasteError, type Problem } from "../domain/errors.ts";
+import { OptionReader } from "../domain/option-reader.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { cancelTask } from "../engine/cancel-task.ts";
-import type { Database } from "../engine/database.ts";
-import type { HookRunner } from "../engine/hooks.ts";
+import { pruneAll, type Pruned } from "../engine/prune.ts";
 import { readTaskInfo } from "../engine/read-task-info.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
+import {
+  makeRecoveryAdmin,
+  type RecoveryAdmin,
+  type RecoveryAdminParts,
+} from "./recovery-admin.ts";
+
+export type {
+  DryRunOptions,
+  RecoveredTask,
+  RecoveryInfo,
+  RecoveryResult,
+  Sweep,
+  SweepOptions,
+  WorkerInfo,
+} from "./recovery-admin.ts";
+
+export type { Pruned } from "../engine/prune.ts";
 
 export interface QueueInfo {
   readonly name: string;
@@ -18,7 +36,7 @@ export interface QueueInfo {
   readonly running: number;
 }
 
-export interface Admin {
+export interface Admin extends RecoveryAdmin {
   readonly queues: {
     /** Queues that are configured, hold a task, or were ever paused. */
     list(): Promise<readonly QueueInfo[]>;
@@ -36,17 +54,24 @@ export interface Admin {
     /** As the handle's `cancel()`. */
     cancel(id: string): Promise<"cancelled" | "requested" | "finished">;
   };
+  /**
+   * Deletes now what is older than the config's retention, as workers do by themselves every hour: all of it, in small
+   * batches. With `dryRun` it only counts.
+   */
+  prune(options?: { readonly dryRun?: boolean }): Promise<Pruned>;
 }
 
-/** @param known queues that are configured */
-export function makeAdmin(database: Database, known: readonly string[], hooks: HookRunner): Admin {
+export function makeAdmin(parts: RecoveryAdminParts, config: Config): Admin {
+  const { database } = parts;
   const { pauseQueues } = database.store;
+  const known = [...(config.queues?.keys() ?? [])];
   const ask = <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
     repeatSafely(async () => {
       await database.ensureSchema();
       return question();
     });
   return {
+    ...makeRecoveryAdmin(parts, ask),
     queues: {
       async list() {
         const rows = await ask(() => pauseQueues.list(database.reads, known));
@@ -66,7 +91,15 @@ export function makeAdmin(database: Database, known: readonly string[], hooks: H
         const wanted = requireUuid(id);
         return repeatSafely(() => readTaskInfo(database, wanted));
       },
-      cancel: async (id) => cancelTask(database, hooks, requireUuid(id)),
+      cancel: async (id) => cancelTask(database, parts.hooks, requireUuid(id)),
+    },
+    async prune(options) {
+      const problems: Problem[] = [];
+      const given = new OptionReader("", options, ["dryRun"], problems);
+      const dryRun = given.flag("dryRun", false);
+      if (problems.length > 0)
+        throw PosthasteError.of("VALIDATION_FAILED", "nothing was pruned", problems);
+      return ask(() => pruneAll(database, config.recovery, dryRun));
     },
   };
 }

@@ -16,17 +16,17 @@ import type { Logger } from "../domain/logger.ts";
 import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
 import { hookRunner } from "../engine/hooks.ts";
-import { ownChannel } from "../engine/wake-workers.ts";
+import { retentionRounds } from "../engine/prune.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
-import { startReaper } from "../reaper/reaper.ts";
+import { startMaintenance } from "../reaper/maintenance.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
-import { Listener } from "../runtime/listener.ts";
 import { onStopSignals } from "../runtime/stop-signals.ts";
 import { version } from "../version.ts";
 import { taskRegistry } from "../worker/task-registry.ts";
 import { ThreadPool } from "../worker/threads/thread-pool.ts";
 import { Worker } from "../worker/worker.ts";
 import type { BodyServices, SendChild } from "../worker/run-services.ts";
+import { appListener } from "./app-listener.ts";
 import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
 import { callerFile } from "./caller-file.ts";
@@ -101,7 +101,10 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     task: (_task, id) => handleOf(parts, requireUuid(id)),
     worker: (options) => makeWorker(parts, options),
     runWorker: (options) => runUntilSignal(makeWorker(parts, options)),
-    admin: makeAdmin(database, [...(parts.config.queues?.keys() ?? [])], parts.hooks),
+    admin: makeAdmin(
+      { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
+      parts.config,
+    ),
     check: ({ live = false } = {}) => checkApp({ tasks, contracts, database, live }),
     ensureSchema: () => database.ensureSchema(),
     migrate: () => database.migrate(),
@@ -156,24 +159,8 @@ function assemble(given: AppConfig) {
   const location = new DatabaseLocation(config, log);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
-  const { notifyPollIntervalMs: pollEveryMs, dbRetryInitialMs, dbRetryMaxMs } = config.resilience;
-  const listener = new Listener({
-    open: () => database.openSession(),
-    notify: (channel) => database.notify(channel),
-    ownChannel: ownChannel(schema),
-    // Never long: its return ends the longer pauses of workers, and waits for results rely on it.
-    backoff: { initialMs: dbRetryInitialMs, maxMs: Math.min(dbRetryMaxMs, 3_000) },
-    onDown: (error) =>
-      log.warn(
-        { error: String(error) },
-        "the listener lost its connection; polling until it is back",
-      ),
-    onSilent: () =>
-      log.warn(
-        { pollEveryMs },
-        "notifications do not arrive: polling instead. Behind a pooler in transaction mode, give database.sessionUrl, a direct connection",
-      ),
-  });
+  const listener = appListener(database, config, log);
+  const { notifyPollIntervalMs: pollEveryMs } = config.resilience;
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
   const hooks = hookRunner(listed, log);
   const sender = new Sender(database, config, log, hooks.emit);
@@ -182,6 +169,7 @@ function assemble(given: AppConfig) {
   const file = namedFile;
   return {
     config,
+    log,
     tasks,
     contracts,
     context,
@@ -225,10 +213,17 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     makeContext: context,
     hooks,
     sendChild: childSender(parts),
-    startMaintenance: () => {
-      const reaper = startReaper({ database, hooks, recovery: config.recovery, log });
-      return { wake: () => undefined, stop: () => reaper.stop() };
-    },
+    startMaintenance: ({ workerId, leads }) =>
+      startMaintenance({
+        database,
+        recovery: config.recovery,
+        workerRecovery: plan.workerRecovery,
+        workerId,
+        hooks,
+        log,
+        isLeader: leads,
+        prune: retentionRounds(database, config.recovery, log),
+      }),
     onStopped: () => workers.delete(worker),
   });
   workers.add(worker);

@@ -1,8 +1,11 @@
 /** What an app may be told of, and what it may decide: `posthaste({ hooks: { … } })`. */
+import type { TaskRecoveryAnswer } from "../domain/crash-policy.ts";
 import type { Json } from "../domain/json.ts";
 import type { MaybePromise } from "./schema.ts";
 import type { TaskFailure } from "../domain/result.ts";
 import type { TaskStatus } from "../domain/task-lifecycle.ts";
+
+export type { TaskRecoveryAnswer };
 
 /** One function or several; several are called in their order. */
 export type OneOrMore<Item> = Item | readonly Item[];
@@ -96,16 +99,6 @@ export interface TaskRecoveryEvent {
   readonly previousWorkerId: string;
   readonly reason: InterruptionReason;
 }
-
-export type TaskRecoveryAnswer =
-  /** What the task and the config say. */
-  | { readonly action: "default" }
-  /** Back in the line, due at `runAt`; `attempts` replaces the number of retries that are spent. */
-  | { readonly action: "reschedule"; readonly runAt: Date; readonly attempts?: number }
-  /** As if its body had failed with WORKER_CRASHED: its retry policy's next delay, or the end. */
-  | { readonly action: "failWithBackoff" }
-  /** Left where it is, for `untilMs` from now (default: until the worker's threshold has passed once more). */
-  | { readonly action: "skip"; readonly untilMs?: number };
 
 export interface TaskInterruptedEvent extends TaskRecoveryEvent {
   readonly decision: "release" | "requeue" | "retry" | "fail" | "cancel";

@@ -83,14 +83,6 @@ export function parseRetryPolicy(stored: unknown): RetryPolicy | null {
   return null;
 }
 
-/** Of what was decided about a task when it was sent, as JSON text. */
-export function storedRetryPolicy(options: string | null): RetryPolicy | null {
-  const stored: unknown = options === null ? null : JSON.parse(options);
-  return typeof stored === "object" && stored !== null && "retry" in stored
-    ? parseRetryPolicy(stored.retry)
-    : null;
-}
-
 function isDelay(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }

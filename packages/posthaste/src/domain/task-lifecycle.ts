@@ -22,7 +22,7 @@ export const taskLifecycle = {
   succeed: { from: ["RUNNING"], to: "COMPLETED" },
   retry: { from: ["RUNNING"], to: "PENDING" },
   fail: { from: ["RUNNING"], to: "FAILED" },
-  /** An operator's verdict on a task whose body is not running. */
+  /** A verdict on a task whose body is not running: an operator's, or a recovery hook's. */
   condemn: { from: ["PENDING", "CLAIMED"], to: "FAILED" },
   cancel: { from: ["PENDING", "CLAIMED", "RUNNING"], to: "CANCELLED" },
   expire: { from: ["PENDING", "CLAIMED"], to: "EXPIRED" },

@@ -1,93 +1,80 @@
 /**
- * The maintenance pass that every worker carries: tasks whose deadline passed while nobody claimed them, claims that
- * nobody renews, running tasks whose worker has been silent for too long.
+ * The maintenance that every worker carries, and that one of them does at a time: round after round, passes in a fixed
+ * order. See passes.ts for what they are.
  */
-import type { RecoveryConfig } from "../domain/config.ts";
-import type { Logger } from "../domain/logger.ts";
-import { announceTasks } from "../engine/announce-tasks.ts";
-import type { Database } from "../engine/database.ts";
-import type { HookRunner } from "../engine/hooks.ts";
-import { recoverStaleRunning } from "../engine/recover-stale.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
-import { wakeQueues } from "../engine/wake-workers.ts";
-import { Periodic } from "../runtime/periodic.ts";
+import { Bell } from "../runtime/bell.ts";
+import { pause } from "../runtime/pause.ts";
+import { recoverCrashed, runPasses, type ReaperOptions } from "./passes.ts";
+import { RoundClocks } from "./round-clocks.ts";
 
-const BATCH = 1_000;
+const SECOND_LOOK_MS = 1_000;
 
-export interface ReaperOptions {
-  readonly database: Database;
-  readonly hooks: HookRunner;
-  readonly recovery: RecoveryConfig;
-  readonly log: Logger;
-}
+export class Reaper {
+  readonly #options: ReaperOptions;
+  readonly #clocks: RoundClocks;
+  readonly #bell = new Bell();
+  readonly #stop = new AbortController();
+  readonly #done: Promise<void>;
 
-export interface Reaped {
-  readonly expired: number;
-  readonly released: number;
-  readonly recovered: number;
-}
-
-export function startReaper(options: ReaperOptions): Periodic {
-  return new Periodic({
-    everyMs: options.recovery.checkIntervalMs,
-    run: async () => {
-      await reap(options);
-    },
-    onError: (error) =>
-      // The worker beside it says that the database is away.
-      options.log[isRepeatable(error) ? "debug" : "warn"](
-        { error: String(error) },
-        "a maintenance pass failed; the next one tries again",
-      ),
-  });
-}
-
-export async function reap(options: ReaperOptions): Promise<Reaped> {
-  const { database } = options;
-  const reaped = {
-    expired: await expire(options),
-    released: await release(options),
-    recovered: await recover(options),
-  };
-  await database.store.awaitResults.prune(database.reads);
-  return reaped;
-}
-
-/** Bounded batches until nothing is left to do. */
-async function expire({ database, hooks, log }: ReaperOptions): Promise<number> {
-  const { store, reads } = database;
-  let expired = 0;
-  for (;;) {
-    const ids = await store.expireTasks(reads, BATCH);
-    if (ids.length > 0) await store.awaitResults.notify(reads, ids);
-    announceTasks(database, hooks, "taskExpired", ids);
-    expired += ids.length;
-    if (ids.length < BATCH) break;
+  constructor(options: ReaperOptions) {
+    this.#options = { ...options, signal: this.#stop.signal };
+    this.#clocks = new RoundClocks(options.database, options.recovery.checkIntervalMs);
+    this.#done = this.#loop();
   }
-  if (expired > 0)
-    log.info({ expired }, "tasks expired: nobody started them before their goodUntil");
-  return expired;
-}
 
-async function release({ database, recovery, log }: ReaperOptions): Promise<number> {
-  const { store, reads } = database;
-  const { autoRequeueStaleClaimed, claimedStaleThresholdMs } = recovery;
-  const back = await store.releaseExpired(
-    reads,
-    autoRequeueStaleClaimed ? claimedStaleThresholdMs : null,
-  );
-  if (back.length === 0) return 0;
-  log.warn({ tasks: back.length }, "claimed tasks were given back: their worker let them lie");
-  const hints = back.map(({ queue, priority }) => ({ queue, priority, due: "back" as const }));
-  await wakeQueues(reads, store, hints);
-  return back.length;
-}
-
-async function recover({ database, recovery, log }: ReaperOptions): Promise<number> {
-  if (!recovery.autoFailStaleRunning) return 0;
-  const recovered = await recoverStaleRunning(database, recovery.runningStaleThresholdMs);
-  for (const { id, status } of recovered) {
-    log.warn({ taskId: id, status }, "task recovered: its worker has been silent for too long");
+  /** A worker was declared dead: what it held is recovered now, and not in the next round. */
+  wake(): void {
+    this.#bell.ring();
   }
-  return recovered.length;
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#bell.ring();
+    await this.#done;
+  }
+
+  async #loop(): Promise<void> {
+    const { recovery, log } = this.#options;
+    await this.#clocks.begin();
+    let nextRoundAt = performance.now() + spread(recovery.checkIntervalMs);
+    for (;;) {
+      await this.#bell.wait(nextRoundAt - performance.now());
+      if (this.#stop.signal.aborted) return;
+      const isRound = performance.now() >= nextRoundAt;
+      try {
+        await (isRound ? this.#round() : this.#answerWake());
+      } catch (error) {
+        this.#clocks.forget();
+        // The worker beside it says that the database is away.
+        log[isRepeatable(error) ? "debug" : "warn"](
+          { error: String(error) },
+          "a maintenance pass failed; the next one tries again",
+        );
+      }
+      if (isRound) nextRoundAt = performance.now() + spread(recovery.checkIntervalMs);
+    }
+  }
+
+  async #round(): Promise<void> {
+    // Asked by those that do not lead, too: who takes over knows whether time passed as it should.
+    const doubt = await this.#clocks.check();
+    const { isLeader = () => true, log } = this.#options;
+    if (!isLeader()) return;
+    if (doubt !== undefined)
+      log.info({ doubt }, "nobody's silence is judged in this round of maintenance");
+    await runPasses(this.#options, { judgesSilence: doubt === undefined });
+  }
+
+  /** The others look, too, a little later: who found the death may not be able to act on it. */
+  async #answerWake(): Promise<void> {
+    const { isLeader = () => true } = this.#options;
+    if (!isLeader()) await pause(SECOND_LOOK_MS, this.#stop.signal);
+    if (!this.#stop.signal.aborted) await recoverCrashed(this.#options);
+  }
+}
+
+/** So that workers that started together do not ask together. */
+function spread(ms: number): number {
+  return ms * (0.9 + 0.2 * Math.random());
 }

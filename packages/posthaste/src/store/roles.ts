@@ -88,6 +88,12 @@ begin
   grant select, insert on @schema.heartbeats, @schema.worker_states, @schema.recoveries to @worker;
   grant usage on sequence @schema.liveness_keys to @worker;
   grant execute on function @schema.queue_load(boolean) to @worker;
+  -- Deletes what is old, and nothing else: with the rights of their owner, as cancel().
+  grant execute on function @schema.prune_heartbeats(integer, integer),
+    @schema.prune_worker_states(integer, integer), @schema.prune_tasks(integer, integer, timestamptz) to @worker;
+  alter function @schema.prune_heartbeats(integer, integer) security definer;
+  alter function @schema.prune_worker_states(integer, integer) security definer;
+  alter function @schema.prune_tasks(integer, integer, timestamptz) security definer;
 end
 $grants$;
 

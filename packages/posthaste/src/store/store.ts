@@ -11,20 +11,24 @@ import { holdClaims } from "./queries/hold-claims.ts";
 import { holdParents } from "./queries/hold-parents.ts";
 import { insertTasks } from "./queries/insert-tasks.ts";
 import { isBackendIdle } from "./queries/is-backend-idle.ts";
+import { listRecoveries } from "./queries/list-recoveries.ts";
+import { listWorkers } from "./queries/list-workers.ts";
 import { lockCaps } from "./queries/lock-caps.ts";
 import { matchSubmissions } from "./queries/match-submissions.ts";
 import { notifyQueues } from "./queries/notify-queues.ts";
 import { liveness } from "./queries/liveness.ts";
 import { ping } from "./queries/ping.ts";
 import { pauseQueues } from "./queries/pause-queues.ts";
+import { readClock } from "./queries/read-clock.ts";
+import { pruneRecords } from "./queries/prune-records.ts";
 import { readTask } from "./queries/read-task.ts";
 import { registerWorker } from "./queries/register-worker.ts";
-import { recoverStale } from "./queries/recover-stale.ts";
-import { releaseExpired } from "./queries/release-expired.ts";
+import { recoverTasks } from "./queries/recover-tasks.ts";
 import { reportProgress } from "./queries/report-progress.ts";
 import { settleTasks } from "./queries/settle-tasks.ts";
 import { startTasks } from "./queries/start-tasks.ts";
 import { surveyLanes } from "./queries/survey-lanes.ts";
+import { sweepWorkers } from "./queries/sweep-workers.ts";
 import { vouch } from "./queries/vouch.ts";
 import { watchTasks } from "./queries/watch-tasks.ts";
 import { workerStates } from "./queries/worker-states.ts";
@@ -54,18 +58,22 @@ export function createStore(schema: string) {
     workerStates: workerStates(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
-    releaseExpired: releaseExpired(text),
-    recoverStale: recoverStale(text),
+    recoverTasks: recoverTasks(text),
+    sweepWorkers: sweepWorkers(schema, text),
+    listRecoveries: listRecoveries(text),
+    listWorkers: listWorkers(text),
     pauseQueues: pauseQueues(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),
     cancelTask: cancelTask(text),
     describeTasks: describeTasks(text),
+    pruneRecords: pruneRecords(text),
     registerWorker: registerWorker(text),
     advanceTasks: advanceTasks(text),
     watchTasks: watchTasks(text),
     notifyQueues,
     ping,
+    readClock,
     isBackendIdle,
   };
 }

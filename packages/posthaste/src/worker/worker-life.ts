@@ -203,7 +203,7 @@ export class WorkerLife {
     await liveness.end();
   }
 
-  /** For every notification that got lost: tasks that were cancelled, and claims that somebody let expire. */
+  /** For every notification that got lost: tasks that were cancelled. */
   async #lookForWhatWasMissed(): Promise<void> {
     const { loop } = this.#parts;
     const { store, reads } = this.#setup.database;
@@ -212,9 +212,6 @@ export class WorkerLife {
       for (const claim of await store.holdClaims.cancelled(reads, running))
         this.#cancel(claimKey(claim));
     }
-    if (this.#setup.config.prefetchBuffer === 0) return;
-    for (const { queue, priority } of await store.releaseExpired(reads, null))
-      loop.hint(queue, { priority, due: "back" });
   }
 
   #cancel(key: string): void {

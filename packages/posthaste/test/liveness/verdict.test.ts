@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from "vitest";
 import { deathChannel } from "../../src/store/channels.ts";
 import type { Connection } from "../../src/store/connection.ts";
 import { lockClass } from "../../src/store/lock-keys.ts";
-import type { MissingWorker } from "../../src/store/queries/liveness.ts";
+import type { BeatReply, MissingWorker } from "../../src/store/queries/liveness.ts";
 import { createStore } from "../../src/store/store.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -44,7 +44,7 @@ async function registered(): Promise<Registered> {
 }
 
 function beat({ workerId, key, session }: Registered): Promise<unknown> {
-  return liveness.beat(session, { workerId, key, loopBlockedMs: 0, wantsToLead: false });
+  return liveness.beat(session, { workerId, key, loopBlockedMs: 0, leading: "no" });
 }
 
 /** Its process is gone: the kernel closes the socket, PostgreSQL ends the session. */
@@ -175,7 +175,7 @@ test("a worker without a session of its own is not judged by a lock", async () =
     workerId: worker.workerId,
     key: null,
     loopBlockedMs: 0,
-    wantsToLead: false,
+    leading: "no",
   });
   worker.session.destroy();
   const [row] = await db.sql("select liveness_key from posthaste.workers");
@@ -183,18 +183,43 @@ test("a worker without a session of its own is not judged by a lock", async () =
   expect(await look()).toEqual([]);
 });
 
+const ask = ({ workerId, key, session }: Registered): Promise<BeatReply> =>
+  liveness.beat(session, { workerId, key, loopBlockedMs: 0, leading: "wants to" });
+
 test("one looks after the others: the second becomes it when the first is gone or steps down", async () => {
   const [one, two] = [await registered(), await registered()];
-  const wantsToLead = true;
-  const ask = async ({ workerId, key, session }: Registered): Promise<boolean> =>
-    (await liveness.beat(session, { workerId, key, loopBlockedMs: 0, wantsToLead })).leads;
-  expect(await ask(one)).toBe(true);
-  expect(await ask(two)).toBe(false);
+  expect(await ask(one)).toMatchObject({ leads: true });
+  expect(await ask(two)).toMatchObject({ leads: false, stepsIn: false });
   await liveness.stepDown(one.session);
-  expect(await ask(two)).toBe(true);
-  expect(await ask(one)).toBe(false);
+  expect(await ask(two)).toMatchObject({ leads: true });
+  expect(await ask(one)).toMatchObject({ leads: false });
   await gone(two);
-  expect(await ask(one)).toBe(true);
+  expect(await ask(one)).toMatchObject({ leads: true });
+});
+
+test("for one that is frozen and keeps the lock, exactly one steps in, until it is heard again", async () => {
+  const three = [await registered(), await registered(), await registered()];
+  const [frozen, ...others] = three.sort((a, b) => (a.workerId < b.workerId ? -1 : 1));
+  if (frozen === undefined) throw new Error("three were asked for");
+  expect(await ask(frozen)).toMatchObject({ leads: true });
+  expect(await Promise.all(others.map(ask))).toMatchObject([
+    { leads: false, stepsIn: false },
+    { leads: false, stepsIn: false },
+  ]);
+
+  await age(frozen, "leads_at", 10_000);
+  await age(frozen, "last_heartbeat_at", 10_000);
+  expect(await Promise.all(others.map(ask))).toMatchObject([
+    { leads: false, stepsIn: true },
+    { leads: false, stepsIn: false },
+  ]);
+
+  const { workerId, key, session } = frozen;
+  await liveness.beat(session, { workerId, key, loopBlockedMs: 0, leading: "leads" });
+  expect(await Promise.all(others.map(ask))).toMatchObject([
+    { leads: false, stepsIn: false },
+    { leads: false, stepsIn: false },
+  ]);
 });
 
 test("another schema's locks are nobody's business here", async () => {

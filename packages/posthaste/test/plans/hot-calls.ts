@@ -261,7 +261,7 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
           workerId: workerId(1),
           key: null,
           loopBlockedMs: 0,
-          wantsToLead: false,
+          leading: "no",
         }),
       indexes: ["workers_pkey"],
       mostBuffers: 100,

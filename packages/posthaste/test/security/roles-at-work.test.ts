@@ -139,6 +139,33 @@ describe("the worker", () => {
     expect(log.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });
 
+  test("deletes what is old, and nothing that is not", async () => {
+    const app = roles.app("worker", { tasks });
+    const [old, young] = await app.sendMany(flaky, ["old", "young"], { queue: "nobody" });
+    for (const handle of [old, young]) await handle?.cancel();
+    const ago =
+      "finished_at = finished_at - interval '31 days', enqueued_at = enqueued_at - interval '31 days'";
+    await db.sql(`update ${schema}.finished_tasks set ${ago} where task_id = $1`, [old?.id]);
+    await db.sql(
+      `insert into ${schema}.heartbeats (task_id, claim_id, sender_id, sent_at, pid, role, hostname)
+       values ($1, $1, $1, now() - interval '25 hours', 1, 'runner', 'h')`,
+      [old?.id],
+    );
+
+    expect(await app.admin.prune({ dryRun: true })).toMatchObject({ terminalRecords: 1 });
+    expect(await app.admin.prune()).toMatchObject({ heartbeats: 1, terminalRecords: 1 });
+    expect(
+      await as(
+        "reader",
+        `select task_id as id from ${schema}.submissions where task_id = any ($1)`,
+        [[old?.id, young?.id]],
+      ),
+    ).toEqual([{ id: young?.id }]);
+    await expect(as("worker", `select ${schema}.prune_tasks(0, 10)`)).rejects.toThrow(
+      "what is over is kept for at least 1 hour, got 0",
+    );
+  });
+
   test("sends tasks from within tasks and waits for them", async () => {
     const app = roles.app("worker", { tasks });
     await app.worker({ concurrency: 4 }).start();

@@ -219,22 +219,3 @@ test("a start leaves what is of a paused queue, and says so", async () => {
   const reply = await db.store.startTasks(connection, claim === undefined ? [] : [claim]);
   expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [claim?.id] });
 });
-
-test("claims whose lease is over go back to their place; others, and what runs, stay", async () => {
-  const claims = await addActive(db, [
-    { queue: "a", status: "CLAIMED" },
-    { queue: "a", status: "CLAIMED" },
-    { queue: "a", status: "RUNNING" },
-  ]);
-  await db.sql(
-    "update posthaste.active_tasks set claim_expires_at = now() - interval '1 second' where task_id = $1",
-    [claims[0]?.id],
-  );
-  const connection = await db.connect();
-  const released = await db.store.releaseExpired(connection, null);
-  expect(released).toEqual([{ id: claims[0]?.id, queue: "a", priority: 100 }]);
-  const [row] = await db.sql("select status, run_no from posthaste.tasks where id = $1", [
-    claims[0]?.id,
-  ]);
-  expect(row).toEqual({ status: "PENDING", run_no: 0 });
-});

@@ -12,6 +12,8 @@ export interface ReadySeed {
   readonly priority?: number;
   readonly input?: unknown;
   readonly options?: unknown;
+  readonly flags?: unknown;
+  readonly key?: string;
   /** When it is due, in ms from now; negative: it has been for so long. */
   readonly dueMs?: number;
   /** When its deadline passes, in ms from now. */
@@ -29,6 +31,10 @@ export interface ActiveSeed extends ReadySeed {
   readonly isCancelRequested?: boolean;
   /** How long ago it was claimed, and started if it runs. */
   readonly heldMs?: number;
+  /** How long ago somebody last vouched for it. Left out: nobody has. */
+  readonly beatMs?: number;
+  /** In how many ms the lease of a claimed task ends. */
+  readonly leaseMs?: number;
   /** Whether a running task was claimed before it started, a second earlier. */
   readonly isFetchedAhead?: boolean;
 }
@@ -72,6 +78,8 @@ export async function addActive(db: Asked, seeds: readonly ActiveSeed[]): Promis
     workerId: randomUUID(),
     isCancelRequested: false,
     isFetchedAhead: false,
+    beatMs: null,
+    leaseMs: 60_000,
     ...seed,
     claimId: randomUUID(),
   }));
@@ -79,13 +87,13 @@ export async function addActive(db: Asked, seeds: readonly ActiveSeed[]): Promis
     `with ${INCOMING}
      insert into posthaste.active_tasks
        (task_id, claim_id, worker_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count,
-        claimed_at, started_at, claim_expires_at, cancel_requested_at)
+        claimed_at, started_at, claim_expires_at, cancel_requested_at, heartbeat_at)
      select id, "claimId", "workerId", queue, priority, ${at('"dueMs"')}, ${at('"goodMs"')},
             coalesce(runs, 0) + (status = 'RUNNING')::int, "retryCount", "crashCount",
             case when status = 'CLAIMED' then ${at('-"heldMs"')}
                  when "isFetchedAhead" then ${at('(-"heldMs" - 1000)')} end,
-            case status when 'RUNNING' then ${at('-"heldMs"')} end, case status when 'CLAIMED' then ${at("60000")} end,
-            case when "isCancelRequested" then ${at("-10")} end
+            case status when 'RUNNING' then ${at('-"heldMs"')} end, case status when 'CLAIMED' then ${at('"leaseMs"')} end,
+            case when "isCancelRequested" then ${at("-10")} end, ${at('-"beatMs"')}
        from item`,
     [JSON.stringify(items)],
   );
@@ -143,6 +151,8 @@ function readyDefaults() {
     priority: 100,
     input: {},
     options: null,
+    flags: null,
+    key: null,
     dueMs: -1_000,
     goodMs: null,
     runs: null,
@@ -163,10 +173,11 @@ const INCOMING = `
     select * from jsonb_to_recordset($1::text::jsonb) as item (
       id uuid, name text, queue text, priority smallint, input jsonb, options jsonb, "dueMs" float8, "goodMs" float8,
       runs int, "retryCount" int, "crashCount" int, status text, "claimId" uuid, "workerId" uuid,
-      "isCancelRequested" boolean, "isFetchedAhead" boolean, "heldMs" float8)
+      "isCancelRequested" boolean, "isFetchedAhead" boolean, "heldMs" float8, "beatMs" float8, "leaseMs" float8,
+      flags jsonb, key text)
   ), stored as (
-    insert into posthaste.submissions (task_id, name, queue, priority, input, options, sent_at, run_at, good_until)
-    select id, name, queue, priority, coalesce(input, 'null'), options, ${at('least("dueMs", 0)')},
+    insert into posthaste.submissions (task_id, name, queue, priority, input, options, flags, key, sent_at, run_at, good_until)
+    select id, name, queue, priority, coalesce(input, 'null'), options, flags, key, ${at('least("dueMs", 0)')},
            case when "dueMs" > 0 and not (${cameBack}) then ${at('"dueMs"')} end, ${at('"goodMs"')}
       from item
   ), history as (

@@ -1,10 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { databaseAt, readConfig } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
-import { hookRunner } from "../../src/engine/hooks.ts";
 import { defineTask, fail, fixed, TaskError } from "../../src/index.ts";
-import { reap } from "../../src/reaper/reaper.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
+import { runPasses } from "../../src/reaper/passes.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
@@ -76,10 +77,10 @@ test("a task that is not in the registry is WORKER_RESOLUTION_ERROR", async () =
   expect(await handle.info()).toMatchObject({ status: "FAILED", attempts: [] });
 });
 
-const recovery = readConfig(
+const { recovery, workerRecovery } = readConfig(
   { recovery: { runningStaleThresholdMs: 60_000, claimedStaleThresholdMs: 60_000 } },
   {},
-).config.recovery;
+).config;
 
 async function onePass(over: Partial<typeof recovery> = {}) {
   const database = new Database({
@@ -89,10 +90,12 @@ async function onePass(over: Partial<typeof recovery> = {}) {
     log: silentLogger,
   });
   try {
-    return await reap({
+    return await runPasses({
       database,
-      hooks: hookRunner({}, silentLogger),
       recovery: { ...recovery, ...over },
+      workerRecovery,
+      workerId: randomUUID(),
+      hooks: hookRunner({}, silentLogger),
       log: silentLogger,
     });
   } finally {
@@ -158,5 +161,10 @@ test("both can be turned off", async () => {
   ]);
   const off = { autoFailStaleRunning: false, autoRequeueStaleClaimed: false };
   const low = { runningStaleThresholdMs: 2_000, claimedStaleThresholdMs: 2_000 };
-  expect(await onePass({ ...low, ...off })).toEqual({ expired: 0, released: 0, recovered: 0 });
+  expect(await onePass({ ...low, ...off })).toEqual({
+    crashed: 0,
+    expired: 0,
+    released: 0,
+    recovered: 0,
+  });
 });

@@ -1,9 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { defineTask, fail, fixed } from "../../src/index.ts";
 import { databaseAt, readConfig } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
 import { hookRunner } from "../../src/engine/hooks.ts";
-import { reap } from "../../src/reaper/reaper.ts";
+import { runPasses } from "../../src/reaper/passes.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { recordingLogger, silentLogger } from "../support/loggers.ts";
@@ -20,7 +21,8 @@ const note = defineTask({
   },
 });
 
-const defaults = readConfig({}, {}).config.recovery;
+const { recovery, workerRecovery } = readConfig({}, {}).config;
+const defaults = { recovery, workerRecovery };
 
 const past = () => new Date(Date.now() - 1_000);
 
@@ -32,7 +34,13 @@ async function onePass(logger = silentLogger) {
     log: logger,
   });
   try {
-    return await reap({ database, hooks: hookRunner({}, logger), recovery: defaults, log: logger });
+    return await runPasses({
+      database,
+      ...defaults,
+      workerId: randomUUID(),
+      hooks: hookRunner({}, silentLogger),
+      log: logger,
+    });
   } finally {
     await database.close();
   }
@@ -64,7 +72,7 @@ test("a pass takes thousands, and the next finds nothing to do or say", async ()
   );
   expect(await onePass()).toMatchObject({ expired: 2_500 });
   const logger = recordingLogger();
-  expect(await onePass(logger)).toEqual({ expired: 0, released: 0, recovered: 0 });
+  expect(await onePass(logger)).toEqual({ crashed: 0, expired: 0, released: 0, recovered: 0 });
   expect(logger.lines).toEqual([]);
 });
 

@@ -14,20 +14,25 @@ export interface Beat {
   readonly key: number | null;
   /** How long the event loop has not turned. */
   readonly loopBlockedMs: number;
-  /** Whether to try to become the one that looks after the others. */
-  readonly wantsToLead: boolean;
+  /** Whether it is the one that looks after the others, would like to be, or cannot. */
+  readonly leading: "leads" | "wants to" | "no";
 }
 
 export interface BeatReply {
   /** Null: nobody knows this worker (any more), or it was declared dead. */
   readonly state: "running" | "stopping" | "stopped" | null;
+  /** It holds the leader's lock. */
   readonly leads: boolean;
+  /** Who holds that lock does not act, as a frozen process does not, and this worker is the first of those that could. */
+  readonly stepsIn: boolean;
   /** Whether there is anybody else whose lock could be missing. */
   readonly hasOthers: boolean;
 }
 
 /** The key of the one that looks after the others; keys of workers begin at 1. */
 const LEADER = sql`0`;
+/** A leader that has not been heard of for this long does not act. */
+const SILENT = sql`interval '6 seconds'`;
 const IS_WATCHED = sql`state in ('running', 'stopping') and liveness_key is not null`;
 /** How old a heartbeat may be when the lock vanishes. An older one: it fell silent before that, and may be only frozen. */
 const FRESH = sql`interval '5 seconds'`;
@@ -45,17 +50,27 @@ export function liveness(schemaName: string) {
     with fresh as materialized (select nextval('${schema}.liveness_keys')::integer as key)
     select key as "key", pg_try_advisory_lock($1::integer, key) as "isHeld" from fresh`);
 
-  // A worker that was declared dead stays dead: its tasks are somebody else's by now.
+  // A worker that was declared dead stays dead: its tasks are somebody else's by now. The registry is read as it was
+  // before the statement; it has a row for each worker, and no index but by id.
   const BEAT = statement(sql`
-    with beat as (
+    with asked as materialized (
+      select case $4 when 'wants to' then pg_try_advisory_lock($5::integer, ${LEADER}) else $4 = 'leads' end as leads
+    ), beat as (
       update ${schema}.workers
-         set last_heartbeat_at = clock_timestamp(), liveness_key = $2, loop_blocked_ms = $3
+         set last_heartbeat_at = clock_timestamp(), liveness_key = $2, loop_blocked_ms = $3,
+             leads_at = case when (select leads from asked) then clock_timestamp() else leads_at end
        where worker_id = $1 and state <> 'dead'
       returning state
     )
-    select (select state from beat) as "state",
-           case when $4::boolean then pg_try_advisory_lock($5::integer, ${LEADER}) else false end as "leads",
-           exists (select from ${schema}.workers where worker_id <> $1 and ${IS_WATCHED}) as "hasOthers"`);
+    select (select state from beat) as "state", leads as "leads",
+           $4 = 'wants to' and not leads
+             and not exists (select from ${schema}.workers where leads_at > clock_timestamp() - ${SILENT})
+             and not exists (
+               select from ${schema}.workers
+                where worker_id < $1 and ${IS_WATCHED} and last_heartbeat_at > clock_timestamp() - ${SILENT})
+             as "stepsIn",
+           exists (select from ${schema}.workers where worker_id <> $1 and ${IS_WATCHED}) as "hasOthers"
+      from asked`);
 
   const STEP_DOWN = statement(sql`select pg_advisory_unlock($1::integer, ${LEADER})`);
 
@@ -105,10 +120,10 @@ export function liveness(schemaName: string) {
       if (row?.isHeld !== true) throw new Error("a new liveness key was held by somebody else");
       return row.key;
     },
-    async beat(db: Db, { workerId, key, loopBlockedMs, wantsToLead }: Beat): Promise<BeatReply> {
-      const values = [workerId, key, Math.round(loopBlockedMs), wantsToLead, lockSpace];
+    async beat(db: Db, { workerId, key, loopBlockedMs, leading }: Beat): Promise<BeatReply> {
+      const values = [workerId, key, Math.round(loopBlockedMs), leading, lockSpace];
       const [row] = await db.query<BeatReply>(BEAT, values);
-      return row ?? { state: null, leads: false, hasOthers: false };
+      return row ?? { state: null, leads: false, stepsIn: false, hasOthers: false };
     },
     async stepDown(db: Db): Promise<void> {
       await db.query(STEP_DOWN, [lockSpace]);

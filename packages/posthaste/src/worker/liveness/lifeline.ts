@@ -55,7 +55,9 @@ export class Lifeline {
   #isRegistered = false;
   #isFenced = false;
   #isTroubled = false;
+  /** Whether it looks after the others: it holds the lock for that, or steps in for somebody who does and is silent. */
   #leads = false;
+  #holdsLead = false;
   #hasOthers = false;
   #deaths: DeathWatch;
   #beatAt = 0;
@@ -121,6 +123,7 @@ export class Lifeline {
         this.#trouble(error);
       }
       await session?.close();
+      this.#holdsLead = false;
       this.#lead(false);
       await pause(backoff.next(), signal);
     }
@@ -185,17 +188,13 @@ export class Lifeline {
     const { worker, loop } = this.#options;
     const { workerId, beatMs } = worker;
     const loopBlockedMs = loop.blockedMs;
-    const mayLead = loopBlockedMs < LEADER_BLOCKED_MS;
-    if (this.#leads && !mayLead && key !== null) {
+    const mayLead = loopBlockedMs < LEADER_BLOCKED_MS && key !== null;
+    if (this.#holdsLead && !mayLead) {
       await answered(session, this.#store.liveness.stepDown(session));
-      this.#lead(false);
+      this.#holdsLead = false;
     }
-    const beat = {
-      workerId,
-      key,
-      loopBlockedMs,
-      wantsToLead: key !== null && mayLead && !this.#leads,
-    };
+    const leading = this.#holdsLead ? "leads" : mayLead ? "wants to" : "no";
+    const beat = { workerId, key, loopBlockedMs, leading } as const;
     const reply = await answered(session, this.#store.liveness.beat(session, beat));
     this.#beatAt = performance.now() + beatMs * (0.95 + 0.1 * Math.random());
     if (reply.state === null) {
@@ -205,8 +204,9 @@ export class Lifeline {
     }
     this.#isTroubled = false;
     this.#hasOthers = reply.hasOthers;
+    this.#holdsLead = reply.leads;
     // Without a session of one's own nobody can be the only one; everything that leaders do is right with many of them.
-    this.#lead((this.#leads && mayLead) || reply.leads || key === null);
+    this.#lead(reply.leads || reply.stepsIn || key === null);
     this.#say({ kind: "beating" });
   }
 

@@ -1,0 +1,178 @@
+/**
+ * What becomes of a task that is taken from its worker: one rule for the reaper, the sweeper, operators and a worker that
+ * shuts down.
+ *
+ * Pure: no clock, no randomness, no I/O. The statement that applies a decision (store/queries/recover-tasks.ts) asks the
+ * row once more, and repeats the two overrides that only the row can decide: a requested cancellation, and a deadline
+ * that a return would miss.
+ */
+import { CRASH_RULES, type CrashRule } from "./crash-rule.ts";
+import type { ResultCode } from "./errors.ts";
+import type { RecoveryCause } from "./interruption.ts";
+import { isRecord } from "./option-reader.ts";
+import { maxRetries, mayRetry, parseRetryPolicy, retryDelayMs, type RetryPolicy } from "./retry.ts";
+
+/** What a `taskRecovery` hook answers. */
+export type TaskRecoveryAnswer =
+  /** What the task and the config say. */
+  | { readonly action: "default" }
+  /** Back in the line, due at `runAt`; `attempts` replaces the number of retries that are spent. */
+  | { readonly action: "reschedule"; readonly runAt: Date; readonly attempts?: number }
+  /** As if its body had failed with WORKER_CRASHED: its retry policy's next delay, or the end. */
+  | { readonly action: "failWithBackoff" }
+  /** Left where it is, for `untilMs` from now (default: until the worker's threshold has passed once more). */
+  | { readonly action: "skip"; readonly untilMs?: number };
+
+/** What was decided about a task's crashes when it was sent. */
+export interface CrashOptions {
+  readonly retry: RetryPolicy | null;
+  /** Undefined: as the config says. */
+  readonly onCrash: CrashRule | undefined;
+  readonly maxCrashes: number;
+}
+
+/** What is known of a task that its worker holds, or held. */
+export interface HeldFacts extends CrashOptions {
+  /** RUNNING: its body may have begun. Else it was only claimed. */
+  readonly isStarted: boolean;
+  readonly isCancelRequested: boolean;
+  readonly retryCount: number;
+  /** Crashes in a row, without this one. */
+  readonly crashCount: number;
+  /** Negative when it has passed, null when there is none. */
+  readonly msUntilDeadline: number | null;
+}
+
+/** Of `workerRecovery`. */
+export interface CrashSettings {
+  readonly enabled: boolean;
+  readonly recoveryDelayMs: number;
+}
+
+/** How the question came up. */
+export interface CrashCircumstances {
+  readonly cause: RecoveryCause;
+  readonly settings: CrashSettings;
+  readonly answer: TaskRecoveryAnswer;
+  /** How long a task is left alone by a `skip` that does not say. */
+  readonly thresholdMs: number;
+}
+
+/** A return into the line: after a delay (0: at its old place), or at an instant. */
+type Due = { readonly delayMs: number } | { readonly runAt: Date };
+
+/** Delays, not instants: PostgreSQL owns the clock. An instant is what the hook said. */
+export type CrashDecision =
+  /** Given back before its body ran, at its old place in the line. */
+  | { readonly decision: "release" }
+  /** Given back although its body may have run; `retries` replaces the number of those spent. */
+  | { readonly decision: "requeue"; readonly due: Due; readonly retries?: number }
+  | { readonly decision: "retry"; readonly delayMs: number }
+  | { readonly decision: "fail"; readonly remark?: string }
+  | { readonly decision: "cancel" }
+  | { readonly decision: "skip"; readonly delayMs: number };
+
+const CRASHED = "WORKER_CRASHED" satisfies ResultCode;
+const DEFAULT_MAX_CRASHES = 3;
+
+/** @param random in [0, 1), only spreads the delay of a retry */
+export function decideCrash(
+  task: HeldFacts,
+  circumstances: CrashCircumstances,
+  random: number,
+): CrashDecision {
+  if (task.isCancelRequested) return { decision: "cancel" };
+  const wanted = byAnswer(task, circumstances, random);
+  if (wanted.decision === "skip") return wanted;
+  return tooManyCrashes(task, circumstances) ?? inTime(task, wanted);
+}
+
+function byAnswer(
+  task: HeldFacts,
+  circumstances: CrashCircumstances,
+  random: number,
+): CrashDecision {
+  const { answer, thresholdMs } = circumstances;
+  switch (answer.action) {
+    case "default":
+      return byRule(task, circumstances, random);
+    case "reschedule": {
+      const { runAt, attempts } = answer;
+      const retries = attempts === undefined ? {} : { retries: attempts };
+      return { decision: "requeue", due: { runAt }, ...retries };
+    }
+    case "failWithBackoff": {
+      const { retry, retryCount } = task;
+      const isSpent = retry === null || retryCount >= maxRetries(retry);
+      return isSpent ? { decision: "fail" } : retried(retry, retryCount, random);
+    }
+    case "skip":
+      return { decision: "skip", delayMs: answer.untilMs ?? thresholdMs };
+  }
+}
+
+function byRule(
+  task: HeldFacts,
+  { cause, settings }: CrashCircumstances,
+  random: number,
+): CrashDecision {
+  if (!task.isStarted) return { decision: "release" };
+  const isShutdown = cause === "shutdown";
+  const { retry, retryCount, onCrash } = task;
+  switch (onCrash ?? (isShutdown || settings.enabled ? "requeue" : "policy")) {
+    case "requeue": {
+      const delayMs = settings.enabled && !isShutdown ? settings.recoveryDelayMs : 0;
+      return { decision: "requeue", due: { delayMs } };
+    }
+    case "policy":
+      return retry !== null && mayRetry(retry, retryCount, CRASHED)
+        ? retried(retry, retryCount, random)
+        : { decision: "fail" };
+    case "fail":
+      return { decision: "fail" };
+  }
+}
+
+function retried(retry: RetryPolicy, retryCount: number, random: number): CrashDecision {
+  return { decision: "retry", delayMs: retryDelayMs(retry, retryCount, random) };
+}
+
+/** A task that kills its worker must not go on for ever. What was only claimed, or stopped in order, has crashed nothing. */
+function tooManyCrashes(
+  { isStarted, crashCount, maxCrashes }: HeldFacts,
+  { cause }: CrashCircumstances,
+): CrashDecision | undefined {
+  const crashes = crashCount + 1;
+  if (!isStarted || cause === "shutdown" || crashes < maxCrashes) return undefined;
+  return {
+    decision: "fail",
+    remark: `this was crash ${crashes} in a row, and maxCrashes is ${maxCrashes}: the task is not run again`,
+  };
+}
+
+/** What ran and could not run again before its deadline has failed. What never ran goes back, and expires there. */
+function inTime({ msUntilDeadline }: HeldFacts, wanted: CrashDecision): CrashDecision {
+  const delayMs = delayOf(wanted);
+  const isLate = delayMs !== undefined && msUntilDeadline !== null && delayMs >= msUntilDeadline;
+  return isLate
+    ? { decision: "fail", remark: "it could not run again before its goodUntil" }
+    : wanted;
+}
+
+function delayOf(wanted: CrashDecision): number | undefined {
+  if (wanted.decision === "retry") return wanted.delayMs;
+  if (wanted.decision === "requeue" && "delayMs" in wanted.due) return wanted.due.delayMs;
+  return undefined;
+}
+
+/** As it was stored with the task, as JSON text. Rows may come from SQL: what is not an option is none. */
+export function storedCrashOptions(options: string | null): CrashOptions {
+  const parsed: unknown = options === null ? null : JSON.parse(options);
+  const { retry, onCrash, maxCrashes } = isRecord(parsed) ? parsed : {};
+  const isLimit = typeof maxCrashes === "number" && Number.isInteger(maxCrashes) && maxCrashes >= 1;
+  return {
+    retry: parseRetryPolicy(retry),
+    onCrash: CRASH_RULES.find((rule) => rule === onCrash),
+    maxCrashes: isLimit ? maxCrashes : DEFAULT_MAX_CRASHES,
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * The sweep: takes tasks from workers that have not been heard of for too long, and from those that nobody knows.
+ *
+ * Sweeps may run at once, in several workers and by operators. Each finds and decides on its own, since hooks are asked
+ * outside of any lock; what is changed is changed under one lock for the schema, and whoever does not get it leaves
+ * everything as it is. Even without that lock each task would be recovered once: the statement that moves it names its
+ * claim and asks its condition again. Two sweeps may both ask a hook about a task; the answer of one of them is applied.
+ */
+import type { WorkerRecoveryConfig } from "../domain/config.ts";
+import type { TimedCause } from "../store/queries/recovery-causes.ts";
+import type { Connection } from "../store/connection.ts";
+import { inOneTransaction } from "../store/transaction.ts";
+import type { Database } from "./database.ts";
+import {
+  decidedPages,
+  planRecovery,
+  tellOf,
+  type Recoverer,
+  type RecoveredTask,
+} from "./recover-tasks.ts";
+
+export type SweepSettings = Pick<
+  WorkerRecoveryConfig,
+  "sweepThresholdMs" | "resilientSweepThresholdMultiplier" | "resilientTaskFlags"
+>;
+
+export interface Sweep {
+  /** Workers that were found gone: registered or not, and whether or not a hook left them their tasks. */
+  readonly workerIds: readonly string[];
+  /** Tasks that were taken from them. */
+  readonly recoveredCount: number;
+  /** The same tasks, and those that a hook has left where they are. */
+  readonly tasks: readonly RecoveredTask[];
+}
+
+const causes = ["worker silent", "worker unknown"] as const satisfies readonly TimedCause[];
+
+export async function sweepWorkers(recoverer: Recoverer, settings: SweepSettings): Promise<Sweep> {
+  const { database, hooks } = recoverer;
+  const { sweepWorkers: workers } = database.store;
+  const threshold = settings.sweepThresholdMs;
+  const found: Found = { owners: new Set(), tasks: [] };
+  const isAlone = await sweepTasks(recoverer, settings, found);
+  if (isAlone && (await workers.findIdle(database.reads, threshold)).length > 0) {
+    const dead = await underSweepLock(database, (session) => workers.markIdle(session, threshold));
+    for (const workerId of dead ?? []) found.owners.add(workerId);
+  }
+  const sweep = sweepOf(found);
+  const { workerIds, recoveredCount } = sweep;
+  if (workerIds.length > 0) hooks.emit.workerRecovered?.({ workerIds, recoveredCount });
+  return sweep;
+}
+
+interface Found {
+  readonly owners: Set<string>;
+  readonly tasks: RecoveredTask[];
+}
+
+/** False: somebody else sweeps, and the rest is theirs. */
+async function sweepTasks(
+  recoverer: Recoverer,
+  settings: SweepSettings,
+  { owners, tasks }: Found,
+): Promise<boolean> {
+  const { database, recoveredBy } = recoverer;
+  for (const cause of causes) {
+    const criteria = sweepCriteria(cause, settings);
+    for await (const page of decidedPages(recoverer, criteria)) {
+      const recoveries = page.map(({ recovery }) => recovery);
+      const applied = await underSweepLock(database, (session) =>
+        database.store.recoverTasks.apply(session, criteria, recoveries, recoveredBy),
+      );
+      if (applied === undefined) return false;
+      tasks.push(...(await tellOf(recoverer, page, applied)));
+      for (const { found } of page) owners.add(found.workerId);
+    }
+  }
+  return true;
+}
+
+/** What a sweep would do, by rule: no hook is asked, nothing is changed, and no lock is taken. */
+export async function planSweep(recoverer: Recoverer, settings: SweepSettings): Promise<Sweep> {
+  const { store, reads } = recoverer.database;
+  const tasks: RecoveredTask[] = [];
+  for (const cause of causes)
+    tasks.push(...(await planRecovery(recoverer, sweepCriteria(cause, settings))));
+  const idle = await store.sweepWorkers.findIdle(reads, settings.sweepThresholdMs);
+  return sweepOf({ owners: new Set([...tasks.map(({ workerId }) => workerId), ...idle]), tasks });
+}
+
+function sweepCriteria(cause: TimedCause, settings: SweepSettings) {
+  return {
+    cause,
+    thresholdMs: settings.sweepThresholdMs,
+    multiplier: settings.resilientSweepThresholdMultiplier,
+    flags: settings.resilientTaskFlags,
+  };
+}
+
+function sweepOf({ owners, tasks }: Found): Sweep {
+  const recoveredCount = tasks.filter(({ decision }) => decision !== "skip").length;
+  return { workerIds: [...owners], recoveredCount, tasks };
+}
+
+/** On a session of its own, since others' statements travel on the shared ones. Undefined: somebody else sweeps. */
+function underSweepLock<Answer>(
+  database: Database,
+  change: (session: Connection) => Promise<Answer>,
+): Promise<Answer | undefined> {
+  return database.withFreshSession((session) =>
+    inOneTransaction(session, async () =>
+      (await database.store.sweepWorkers.tryLock(session)) ? change(session) : undefined,
+    ),
+  );
+}

@@ -1,0 +1,156 @@
+/**
+ * One round of maintenance: passes in a fixed order, each bounded.
+ *
+ *  1. crashed workers: what they held, by the rule of domain/crash-policy.ts
+ *  2. stale claims: CLAIMED tasks that nobody vouches for, and leases that are over, go back to their place
+ *  3. stale runs: RUNNING tasks that nobody vouches for, by the same rule
+ *  4. expired tasks: PENDING ones that nobody started before their goodUntil
+ *  5. workflow reconciliation
+ *  6. retention
+ *
+ * What is recovered first may expire in the same round, and what has ended is pruned last.
+ */
+import type { RecoveryConfig, WorkerRecoveryConfig } from "../domain/config.ts";
+import type { Logger } from "../domain/logger.ts";
+import { announceTasks } from "../engine/announce-tasks.ts";
+import type { Database } from "../engine/database.ts";
+import type { HookRunner } from "../engine/hooks.ts";
+import { recoverTasks, type RecoveredTask, type Recoverer } from "../engine/recover-tasks.ts";
+import { isRepeatable } from "../engine/repeat-safely.ts";
+
+export interface ReaperOptions {
+  readonly database: Database;
+  readonly recovery: RecoveryConfig;
+  readonly workerRecovery: WorkerRecoveryConfig;
+  /** The worker beside it. */
+  readonly workerId: string;
+  readonly hooks: HookRunner;
+  readonly log: Logger;
+  /** One worker at a time does the rounds. Every statement is right with any number of them. Default: this one does. */
+  readonly isLeader?: () => boolean;
+  /** The worker stops: what is left is others'. */
+  readonly signal?: AbortSignal;
+  /** Deletes what has been kept for long enough. */
+  readonly prune?: () => Promise<void>;
+}
+
+/** How many tasks of which kind. */
+export interface Reaped {
+  readonly crashed: number;
+  readonly released: number;
+  readonly recovered: number;
+  readonly expired: number;
+}
+
+export interface RoundRules {
+  /** False: nobody could be heard for a while, so that silence means nothing. */
+  readonly judgesSilence: boolean;
+}
+
+const EXPIRE_BATCH = 1_000;
+/** Batches of one round: what is left is the next one's. */
+const MOST_BATCHES = 100;
+
+type Pass = (options: ReaperOptions, rules: RoundRules) => Promise<number>;
+
+const passes: readonly (readonly [name: string, counts: keyof Reaped | undefined, run: Pass])[] = [
+  ["crashed workers", "crashed", recoverCrashed],
+  ["stale claims", "released", releaseStale],
+  ["stale runs", "recovered", recoverStale],
+  ["expired tasks", "expired", expire],
+  ["workflow reconciliation", undefined, reconcileWorkflows],
+  ["retention", undefined, prune],
+];
+
+/** A pass that fails does not keep the others from running, unless the database is away. */
+export async function runPasses(
+  options: ReaperOptions,
+  rules: RoundRules = { judgesSilence: true },
+): Promise<Reaped> {
+  const reaped = { crashed: 0, released: 0, recovered: 0, expired: 0 };
+  for (const [name, counts, run] of passes) {
+    if (options.signal?.aborted === true) break;
+    try {
+      const count = await run(options, rules);
+      if (counts !== undefined) reaped[counts] += count;
+    } catch (error) {
+      if (isRepeatable(error)) throw error;
+      options.log.warn({ pass: name, error: String(error) }, "a maintenance pass failed");
+    }
+  }
+  return reaped;
+}
+
+export async function recoverCrashed(options: ReaperOptions): Promise<number> {
+  const { recovery, workerRecovery } = options;
+  const crashed = await recoverTasks(recovererOf(options), {
+    cause: "worker crashed",
+    thresholdMs: recovery.crashGraceMs,
+    multiplier: workerRecovery.resilientSweepThresholdMultiplier,
+    flags: workerRecovery.resilientTaskFlags,
+  });
+  return countTaken(crashed);
+}
+
+async function releaseStale(
+  options: ReaperOptions,
+  { judgesSilence }: RoundRules,
+): Promise<number> {
+  if (!judgesSilence) return 0;
+  const { autoRequeueStaleClaimed, claimedStaleThresholdMs: thresholdMs } = options.recovery;
+  const recoverer = recovererOf(options);
+  const stale = autoRequeueStaleClaimed
+    ? await recoverTasks(recoverer, { cause: "claim stale", thresholdMs, ...nobodyResilient })
+    : [];
+  const lapsed = await recoverTasks(recoverer, { cause: "lease expired" });
+  return countTaken(stale) + countTaken(lapsed);
+}
+
+async function recoverStale(
+  options: ReaperOptions,
+  { judgesSilence }: RoundRules,
+): Promise<number> {
+  const { autoFailStaleRunning, runningStaleThresholdMs: thresholdMs } = options.recovery;
+  if (!judgesSilence || !autoFailStaleRunning) return 0;
+  const criteria = { cause: "run stale", thresholdMs, ...nobodyResilient } as const;
+  return countTaken(await recoverTasks(recovererOf(options), criteria));
+}
+
+async function expire({ database, hooks, log }: ReaperOptions): Promise<number> {
+  const { store, reads } = database;
+  let expired = 0;
+  for (let batch = 0; batch < MOST_BATCHES; batch++) {
+    const ids = await store.expireTasks(reads, EXPIRE_BATCH);
+    if (ids.length > 0) await store.awaitResults.notify(reads, ids);
+    announceTasks(database, hooks, "taskExpired", ids);
+    expired += ids.length;
+    if (ids.length < EXPIRE_BATCH) break;
+  }
+  if (expired > 0)
+    log.info({ expired }, "tasks expired: nobody started them before their goodUntil");
+  return expired;
+}
+
+/** There are no workflows yet; here is their place. */
+async function reconcileWorkflows(): Promise<number> {
+  return 0;
+}
+
+async function prune({ database, prune: pruneRecords }: ReaperOptions): Promise<number> {
+  await database.store.awaitResults.prune(database.reads);
+  await pruneRecords?.();
+  return 0;
+}
+
+/** Heartbeats of claims are judged by the thresholds of `recovery` alone. */
+const nobodyResilient = { multiplier: 1, flags: [] } as const;
+
+export function recovererOf(options: ReaperOptions): Recoverer {
+  const { database, workerRecovery, workerId, hooks, log, signal } = options;
+  const recoverer = { database, settings: workerRecovery, recoveredBy: workerId, hooks, log };
+  return signal === undefined ? recoverer : { ...recoverer, signal };
+}
+
+function countTaken(tasks: readonly RecoveredTask[]): number {
+  return tasks.filter(({ decision }) => decision !== "skip").length;
+}

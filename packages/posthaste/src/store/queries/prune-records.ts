@@ -1,0 +1,72 @@
+import { sql, statement, type Db, type SqlText } from "../sql.ts";
+
+/** What a batch of tasks has deleted, and up to which end it has got: null if there was nothing. */
+export interface PrunedTasks {
+  readonly pruned: number;
+  readonly reached: string | null;
+}
+
+/** Deletes what is over, a batch at a time, by the functions of migration 0004; and counts what they would delete. */
+export function pruneRecords(schema: SqlText) {
+  const HEARTBEATS = statement(
+    sql`select ${schema}.prune_heartbeats($1::int, $2::int) as "pruned"`,
+  );
+
+  const WORKER_STATES = statement(
+    sql`select ${schema}.prune_worker_states($1::int, $2::int) as "pruned"`,
+  );
+
+  const TASKS = statement(sql`
+    select pruned as "pruned", reached::text as "reached"
+      from ${schema}.prune_tasks($1::int, $2::int, $3::timestamptz)`);
+
+  const CUTOFF = sql`statement_timestamp() - $1::int * interval '1 hour'`;
+
+  const COUNT_HEARTBEATS = statement(sql`
+    select count(*)::int as "pruned" from ${schema}.heartbeats where sent_at < ${CUTOFF}`);
+
+  const COUNT_WORKER_STATES = statement(sql`
+    select (
+      (select count(*) from ${schema}.worker_states where taken_at < ${CUTOFF})
+      + (select count(*) from ${schema}.workers
+          where state in ('stopped', 'dead') and coalesce(died_at, last_heartbeat_at) < ${CUTOFF}
+            and worker_id <> all (array(select distinct worker_id from ${schema}.active_tasks)))
+      + (select count(*) from ${schema}.recoveries
+          where recovered_at < ${CUTOFF} and not (decision = 'skip' and due_at > statement_timestamp()))
+    )::int as "pruned"`);
+
+  const COUNT_TASKS = statement(sql`
+    select count(*)::int as "pruned"
+      from ${schema}.finished_tasks as ended
+      join ${schema}.submissions as sent on sent.task_id = ended.task_id
+     where ended.finished_at < ${CUTOFF} and sent.workflow_id is null`);
+
+  const figure =
+    (asked: typeof HEARTBEATS) =>
+    async (db: Db, ...values: readonly number[]): Promise<number> => {
+      const [row] = await db.query<{ pruned: number }>(asked, values);
+      return row?.pruned ?? 0;
+    };
+
+  return {
+    /** Each takes the hours that are kept and the most rows of a table to delete. */
+    heartbeats: figure(HEARTBEATS),
+    workerStates: figure(WORKER_STATES),
+    /** @param since where the batch before has got to; null: from the beginning */
+    async tasks(
+      db: Db,
+      keepHours: number,
+      most: number,
+      since: string | null,
+    ): Promise<PrunedTasks> {
+      const [row] = await db.query<PrunedTasks>(TASKS, [keepHours, most, since ?? "-infinity"]);
+      return row ?? { pruned: 0, reached: null };
+    },
+    /** Each takes the hours that are kept, and deletes nothing. */
+    count: {
+      heartbeats: figure(COUNT_HEARTBEATS),
+      workerStates: figure(COUNT_WORKER_STATES),
+      tasks: figure(COUNT_TASKS),
+    },
+  };
+}

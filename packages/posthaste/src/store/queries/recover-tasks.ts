@@ -1,0 +1,264 @@
+import type { CrashDecision } from "../../domain/crash-policy.ts";
+import type { HeldStatus, InterruptionEvidence, RecoveryCause } from "../../domain/interruption.ts";
+import type { TaskFailure } from "../../domain/result.ts";
+import { sql, statement, uuidArray, type Db, type SqlText, type Statement } from "../sql.ts";
+import { CANCELLED_ERROR } from "./complete-tasks.ts";
+import {
+  causeTexts,
+  criteriaValues,
+  type CauseText,
+  type RecoveryCriteria,
+} from "./recovery-causes.ts";
+
+/** A task that its worker holds and should not any more. */
+export interface FoundTask {
+  readonly id: string;
+  readonly claimId: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly status: HeldStatus;
+  readonly runNo: number;
+  readonly retryCount: number;
+  readonly crashCount: number;
+  readonly isStarted: boolean;
+  readonly isCancelRequested: boolean;
+  readonly msUntilDeadline: number | null;
+  /** JSON text, as are options and flags. */
+  readonly input: string;
+  readonly options: string | null;
+  readonly flags: string | null;
+  readonly workerId: string;
+  /** Null where the worker is not registered. */
+  readonly hostname: string | null;
+  readonly pid: number | null;
+  readonly loopBlockedMs: number | null;
+  readonly lastHeartbeatAt: Date;
+  /** The one that holds for this task. */
+  readonly thresholdMs: number;
+  readonly detectedAt: Date;
+}
+
+/** What is to become of it. */
+export interface TaskRecovery {
+  readonly id: string;
+  readonly claimId: string;
+  readonly decision: CrashDecision;
+  readonly evidence: InterruptionEvidence;
+  /** What the attempt ended with. */
+  readonly error: TaskFailure;
+}
+
+/** What became of it. Tasks that are missing here were renewed, ended or taken by somebody else meanwhile. */
+export interface AppliedRecovery {
+  readonly id: string;
+  readonly claimId: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly decision: CrashDecision["decision"];
+  /** When it is due again; of a task that is left alone, until when. Null: it has ended. */
+  readonly dueAt: Date | null;
+  /** Negative: it kept its old place in the line. */
+  readonly dueMs: number | null;
+}
+
+/**
+ * Takes tasks from workers that crashed, fell silent or shut down: one statement to find them, one to move them.
+ *
+ * Finding and moving are apart, because what becomes of a task may be a hook's to say, and nobody waits for a hook while
+ * holding a lock. So the statement that moves asks again: the same claim, and the same condition, on the row as it is now.
+ * What was renewed meanwhile is left alone. Any number of them may run at once: rows are locked in id order and skipped
+ * where somebody holds them, so each task is moved by one.
+ *
+ * Both read what is under way at this moment (active_tasks, through active_tasks_id_idx or from end to end: it is small),
+ * now and then. `recoveries` is asked by recoveries_task_idx.
+ */
+export function recoverTasks(schema: SqlText) {
+  const FIND = eachCause(causeTexts(schema, 3), (cause) => findText(schema, cause));
+  const APPLY = eachCause(causeTexts(schema, 4), (cause, name) =>
+    applyText(schema, cause, name === "shutdown"),
+  );
+
+  return {
+    /** In id order, behind `afterId`: what was left where it is does not come again. */
+    find: (
+      db: Db,
+      criteria: RecoveryCriteria,
+      page: { readonly limit: number; readonly afterId: string },
+    ): Promise<FoundTask[]> =>
+      db.query<FoundTask>(FIND[criteria.cause], [
+        page.afterId,
+        page.limit,
+        ...criteriaValues(criteria),
+      ]),
+    /** @param recoveredBy the id of a worker, or "admin" */
+    apply: (
+      db: Db,
+      criteria: RecoveryCriteria,
+      recoveries: readonly TaskRecovery[],
+      recoveredBy: string,
+    ): Promise<AppliedRecovery[]> =>
+      db.query<AppliedRecovery>(APPLY[criteria.cause], [
+        uuidArray(recoveries.map(({ id }) => id)),
+        JSON.stringify(Object.fromEntries(recoveries.map(said))),
+        recoveredBy,
+        ...criteriaValues(criteria),
+      ]),
+  };
+}
+
+function eachCause(
+  texts: Readonly<Record<RecoveryCause, CauseText>>,
+  make: (cause: CauseText, name: string) => SqlText,
+): Record<RecoveryCause, Statement> {
+  const made = Object.entries(texts).map(([name, cause]) => [name, statement(make(cause, name))]);
+  return Object.fromEntries(made) as Record<RecoveryCause, Statement>;
+}
+
+/** A claim that a hook wants left alone is left alone by all, until its time. A cancellation that was promised is not. */
+function isOpen(schema: SqlText): SqlText {
+  return sql`(held.cancel_requested_at is not null or not exists (
+    select from ${schema}.recoveries as earlier
+     where earlier.task_id = held.task_id and earlier.claim_id = held.claim_id and earlier.decision = 'skip'
+       and earlier.due_at > statement_timestamp()))`;
+}
+
+function findText(schema: SqlText, { join, condition, ...cause }: CauseText): SqlText {
+  return sql`
+    select found.*, sent.name as "name", sent.input as "input", sent.options as "options", sent.flags as "flags",
+           registered.hostname as "hostname", registered.pid as "pid",
+           registered.loop_blocked_ms as "loopBlockedMs", statement_timestamp() as "detectedAt"
+      from (
+        select held.task_id as "id", held.claim_id as "claimId", held.queue as "queue", held.priority as "priority",
+               case when held.started_at is null then 'CLAIMED' else 'RUNNING' end as "status",
+               held.run_no as "runNo", coalesce(held.retry_count, 0) as "retryCount",
+               coalesce(held.crash_count, 0) as "crashCount", held.started_at is not null as "isStarted",
+               held.cancel_requested_at is not null as "isCancelRequested",
+               date_part('epoch', held.good_until - statement_timestamp()) * 1000 as "msUntilDeadline",
+               held.worker_id as "workerId", ${cause.lastSignAt} as "lastHeartbeatAt",
+               ${cause.thresholdMs} as "thresholdMs"
+          from ${schema}.active_tasks as held ${join}
+         where held.task_id > $1::uuid and ${condition} and ${isOpen(schema)}
+         order by held.task_id
+         limit $2
+      ) as found
+      join ${schema}.submissions as sent on sent.task_id = found.id
+      left join ${schema}.workers as registered on registered.worker_id = found."workerId"
+     order by found.id`;
+}
+
+/**
+ * Overrides are those of decideCrash(): a requested cancellation wins over everything, and what could not run again before
+ * its deadline has failed. claim_id stays empty in finished_tasks where it was not the claim's owner that wrote the end.
+ */
+function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText {
+  const outcome = isOwner ? sql`'INTERRUPTED'` : sql`'WORKER_FAILURE'`;
+  const crashes = isOwner
+    ? sql`crash_count`
+    : sql`case when started_at is null then crash_count else coalesce(crash_count, 0) + 1 end`;
+  return sql`
+    with picked as materialized (
+      select held.*, $2::jsonb -> held.task_id::text as said
+        from ${schema}.active_tasks as held ${cause.join}
+       where held.task_id = any ($1::uuid[])
+         and held.claim_id = ($2::jsonb -> held.task_id::text ->> 'claim')::uuid
+         and ${cause.condition} and ${isOpen(schema)}
+       order by held.task_id
+       ${cause.locks}
+    ), left_alone as materialized (
+      select picked.*, statement_timestamp() + (said -> 'delay')::float8 * interval '1 millisecond' as due_at
+        from picked
+       where said ->> 'decision' = 'skip' and cancel_requested_at is null
+    ), gone as (
+      delete from ${schema}.active_tasks
+       where task_id = any (array(
+         select task_id from picked where task_id not in (select task_id from left_alone)))
+      returning *, $2::jsonb -> task_id::text as said
+    ), heard as materialized (
+      select gone.*, said ->> 'decision' as wanted, ${crashes} as crashes,
+             coalesce((said ->> 'runAt')::timestamptz,
+                      statement_timestamp() + (said -> 'delay')::float8 * interval '1 millisecond',
+                      enqueued_at) as due_at
+        from gone
+    ), verdict as materialized (
+      select heard.*,
+             case when cancel_requested_at is not null then 'CANCELLED'
+                  when wanted = 'release' then 'PENDING'
+                  when wanted in ('requeue', 'retry')
+                   and coalesce(greatest(due_at, statement_timestamp()) < good_until, true) then 'PENDING'
+                  else 'FAILED' end as outcome
+        from heard
+    ), finished as (
+      insert into ${schema}.finished_tasks
+        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
+         crash_count, cancel_requested_at, error_code, error)
+      select task_id, outcome, enqueued_at, claimed_at, started_at, statement_timestamp(),
+             ${isOwner ? sql`claim_id` : sql`null`}, worker_id, run_no, retry_count, crashes, cancel_requested_at,
+             case when outcome = 'CANCELLED' then 'TASK_CANCELLED' else said -> 'error' ->> 'code' end,
+             case when outcome = 'CANCELLED' then ${CANCELLED_ERROR} else said -> 'error' end
+        from verdict
+       where outcome <> 'PENDING'
+    ), attempted as (
+      insert into ${schema}.attempts
+        (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
+      select task_id, run_no, claim_id, worker_id, coalesce(claimed_at, started_at), started_at,
+             statement_timestamp(), ${outcome}, said -> 'error' ->> 'code', said -> 'error'
+        from verdict
+       where outcome = 'PENDING' and started_at is not null
+    ), back as (
+      insert into ${schema}.ready_tasks
+        (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+      select task_id, queue, priority, due_at, good_until, run_no,
+             case when wanted = 'retry' then coalesce(retry_count, 0) + 1
+                  else coalesce((said -> 'retries')::int, retry_count) end, crashes
+        from verdict
+       where outcome = 'PENDING'
+    ), done as materialized (
+      select task_id, claim_id, worker_id, run_no, started_at, queue, priority, said,
+             case outcome when 'CANCELLED' then 'cancel' when 'FAILED' then 'fail' else wanted end as decision,
+             case outcome when 'PENDING' then due_at end as due_at
+        from verdict
+      union all
+      select task_id, claim_id, worker_id, run_no, started_at, queue, priority, said, 'skip', due_at from left_alone
+    ), remembered as (
+      insert into ${schema}.recoveries
+        (task_id, claim_id, worker_id, recovered_at, due_at, run_no, status, reason, decision, recovered_by, evidence)
+      select task_id, claim_id, worker_id, statement_timestamp(), due_at, run_no,
+             case when started_at is null then 'CLAIMED' else 'RUNNING' end, ${cause.word}, decision, $3,
+             said -> 'evidence'
+        from done
+       order by task_id
+    )
+    select task_id as "id", claim_id as "claimId", queue as "queue", priority as "priority", decision as "decision",
+           due_at as "dueAt", ceil(date_part('epoch', due_at - statement_timestamp()) * 1000) as "dueMs"
+      from done
+     order by task_id`;
+}
+
+/** What was decided, by id. A delay of 0 is left out: the task keeps its place in the line. */
+function said({ id, claimId, decision, evidence, error }: TaskRecovery): [string, object] {
+  return [id, { claim: claimId, ...wordsOf(decision), evidence, error }];
+}
+
+function wordsOf(decided: CrashDecision): object {
+  const { decision } = decided;
+  switch (decision) {
+    case "requeue": {
+      const { due, retries } = decided;
+      const when =
+        "runAt" in due
+          ? { runAt: due.runAt.toISOString() }
+          : due.delayMs > 0
+            ? { delay: due.delayMs }
+            : {};
+      return { decision, ...when, ...(retries === undefined ? {} : { retries }) };
+    }
+    case "retry":
+    case "skip":
+      return { decision, delay: decided.delayMs };
+    case "release":
+    case "fail":
+    case "cancel":
+      return { decision };
+  }
+}

@@ -1,0 +1,116 @@
+import type { RecoveryCause } from "../../domain/interruption.ts";
+import { parameter, sql, uuidArray, type SqlText } from "../sql.ts";
+import type { HeldClaim } from "./hold-claims.ts";
+
+/** Causes that are judged by how long something has lasted. */
+export type TimedCause = Exclude<RecoveryCause, "lease expired" | "shutdown">;
+
+/** Which tasks are meant. */
+export type RecoveryCriteria =
+  | {
+      readonly cause: TimedCause;
+      readonly thresholdMs: number;
+      /** For tasks with one of the flags, present and true, the threshold is so many times longer. */
+      readonly multiplier: number;
+      readonly flags: readonly string[];
+    }
+  | { readonly cause: "lease expired" }
+  | { readonly cause: "shutdown"; readonly claims: readonly HeldClaim[] };
+
+/** A cause as SQL, about a row of active_tasks called `held`. */
+export interface CauseText {
+  readonly word: SqlText;
+  /** What is joined to it. */
+  readonly join: SqlText;
+  readonly condition: SqlText;
+  /** What is locked, always without waiting: who holds a lock is renewing, starting or ending the task. */
+  readonly locks: SqlText;
+  /** How long it may last for this task; 0 where nothing is measured. */
+  readonly thresholdMs: SqlText;
+  /** When something was last heard. */
+  readonly lastSignAt: SqlText;
+}
+
+/** @param first number of the first of the parameters that `criteriaValues` gives */
+export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause, CauseText> {
+  const [threshold, multiplier, flags] = [0, 1, 2].map((n) => parameter(first + n));
+  if (threshold === undefined || multiplier === undefined || flags === undefined)
+    throw new TypeError("three parameters");
+  // A flag that is there and false is none.
+  const thresholdMs = sql`(${threshold}::float8 * case when exists (
+      select from ${schema}.submissions as sent cross join unnest(${flags}::text[]) as flag (name)
+       where sent.task_id = held.task_id and sent.flags -> flag.name = 'true'
+    ) then ${multiplier}::float8 else 1 end)`;
+  const ago = sql`(statement_timestamp() - ${thresholdMs} * interval '1 millisecond')`;
+  // After a start of the server nobody is silent for one threshold: while it was away nobody could say anything.
+  const isUp = sql`pg_postmaster_start_time() < ${ago}`;
+  const claimSign = sql`coalesce(held.heartbeat_at, held.started_at, held.claimed_at)`;
+  const withOwner = sql`join ${schema}.workers as owner on owner.worker_id = held.worker_id`;
+  const plain = {
+    join: sql``,
+    locks: sql`for update of held skip locked`,
+    thresholdMs,
+    lastSignAt: claimSign,
+  };
+  return {
+    // That verdict was the checker's, and is for good. A worker that the sweeper has found has no lock_missing_since: if
+    // it claimed something at that very moment, it is taken from it here.
+    "worker crashed": {
+      ...plain,
+      word: sql`'worker crashed'`,
+      join: withOwner,
+      condition: sql`owner.state = 'dead' and coalesce(owner.lock_missing_since, owner.died_at) <= ${ago}`,
+      lastSignAt: sql`owner.last_heartbeat_at`,
+    },
+    // The worker's row is locked too: a heartbeat that commits at this moment is seen, and then nothing is taken. One
+    // that has stopped and still holds something could not give it back.
+    "worker silent": {
+      ...plain,
+      word: sql`'worker silent'`,
+      join: withOwner,
+      condition: sql`owner.state <> 'dead' and owner.last_heartbeat_at < ${ago} and ${isUp}`,
+      locks: sql`for update of held skip locked for share of owner skip locked`,
+      lastSignAt: sql`owner.last_heartbeat_at`,
+    },
+    // Judged by the claim's own signs: a worker that others do not know may be at work.
+    "worker unknown": {
+      ...plain,
+      word: sql`'worker unknown'`,
+      condition: sql`not exists (select from ${schema}.workers as owner where owner.worker_id = held.worker_id)
+        and ${claimSign} < ${ago} and ${isUp}`,
+    },
+    "claim stale": {
+      ...plain,
+      word: sql`'claim stale'`,
+      condition: sql`held.started_at is null and ${claimSign} < ${ago} and ${isUp}`,
+    },
+    "lease expired": {
+      ...plain,
+      word: sql`'lease expired'`,
+      condition: sql`held.started_at is null and held.claim_expires_at <= statement_timestamp()`,
+      thresholdMs: sql`0::float8`,
+    },
+    "run stale": {
+      ...plain,
+      word: sql`'run stale'`,
+      condition: sql`held.started_at is not null and ${claimSign} < ${ago} and ${isUp}`,
+    },
+    // It waits for a lock: it is the owner that gives them back.
+    shutdown: {
+      ...plain,
+      word: sql`'shutdown'`,
+      condition: sql`held.task_id = any (${threshold}::uuid[]) and held.claim_id = any (${multiplier}::uuid[])`,
+      locks: sql`for update of held`,
+      thresholdMs: sql`0::float8`,
+    },
+  };
+}
+
+export function criteriaValues(criteria: RecoveryCriteria): unknown[] {
+  if (criteria.cause === "lease expired") return [];
+  if (criteria.cause === "shutdown") {
+    const { claims } = criteria;
+    return [uuidArray(claims.map(({ id }) => id)), uuidArray(claims.map(({ claimId }) => claimId))];
+  }
+  return [criteria.thresholdMs, criteria.multiplier, criteria.flags];
+}

@@ -1,0 +1,46 @@
+import { lockKey } from "../lock-keys.ts";
+import { sql, statement, type Db, type SqlText } from "../sql.ts";
+
+/** Workers that fell silent: their rows. What they hold is recover-tasks.ts's. */
+export function sweepWorkers(schemaName: string, schema: SqlText) {
+  // By schema: sweeps of two schemas in one database do not know each other.
+  const KEY = lockKey(`${schemaName}/sweep`);
+  const TRY_LOCK = statement(sql`select pg_try_advisory_xact_lock($1::bigint) as "isMine"`);
+
+  // One that holds a task still is left as it is, and looked at again: it was skipped, is resilient and has more time,
+  // or was claimed at this moment. After a start of the server nobody is silent for one threshold.
+  const IS_OVER = sql`
+    worker.state in ('running', 'stopping')
+    and worker.last_heartbeat_at < statement_timestamp() - $1::float8 * interval '1 millisecond'
+    and pg_postmaster_start_time() < statement_timestamp() - $1::float8 * interval '1 millisecond'
+    and not exists (select from ${schema}.active_tasks as held where held.worker_id = worker.worker_id)`;
+
+  const FIND = statement(sql`
+    select worker.worker_id as "workerId" from ${schema}.workers as worker where ${IS_OVER} order by worker.worker_id`);
+
+  // Who holds the row is beating. A heartbeat that has committed meanwhile makes the lock look again, and leave it out.
+  const MARK = statement(sql`
+    update ${schema}.workers as worker set state = 'dead', died_at = statement_timestamp()
+     where worker.worker_id = any (array(
+       select worker.worker_id from ${schema}.workers as worker
+        where ${IS_OVER}
+        order by worker.worker_id
+          for update skip locked))
+    returning worker.worker_id as "workerId"`);
+
+  const ids = async (db: Db, text: typeof MARK, thresholdMs: number): Promise<string[]> => {
+    const rows = await db.query<{ workerId: string }>(text, [thresholdMs]);
+    return rows.map(({ workerId }) => workerId);
+  };
+
+  return {
+    /** False: somebody else sweeps. Held until the end of the transaction. */
+    async tryLock(db: Db): Promise<boolean> {
+      const [row] = await db.query<{ isMine: boolean }>(TRY_LOCK, [KEY]);
+      return row?.isMine ?? false;
+    },
+    findIdle: (db: Db, thresholdMs: number): Promise<string[]> => ids(db, FIND, thresholdMs),
+    /** For good: one that comes back registers anew. Returns who is dead now. */
+    markIdle: (db: Db, thresholdMs: number): Promise<string[]> => ids(db, MARK, thresholdMs),
+  };
+}

@@ -1,0 +1,108 @@
+/** Retention among a million rows that are too young for it: it looks at what is old, and at little else. */
+import { beforeAll, expect, test } from "vitest";
+import type { Connection } from "../../src/store/connection.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { sql, statement, type Db } from "../../src/store/sql.ts";
+import { createStore } from "../../src/store/store.ts";
+import { BEGIN } from "../../src/store/transaction.ts";
+import { figures } from "../support/figures.ts";
+import { useDatabase } from "../support/database.ts";
+import { explain, prepare, scannedTables } from "./explain.ts";
+
+const SCHEMA = "filled";
+const MONTH = 720;
+const db = useDatabase({ isEmpty: true });
+const store = createStore(SCHEMA);
+
+const id = "lpad(to_hex(n), 32, '0')::uuid";
+
+// The thousand that are old lie anywhere among the others, as they do where new rows have taken the room of old ones.
+const at =
+  "now() - case when n % 1000 = 7 then interval '31 days' else interval '1 day' end + n * interval '1 ms'";
+
+interface Batch {
+  readonly call: (run: Db, keepHours: number) => Promise<unknown>;
+  /** Rows that are old, and pages that a statement which deletes them may look at. */
+  readonly mostBuffers: number;
+  /** What has no index on time, and is small. */
+  readonly scans: readonly string[];
+}
+
+const batches: Readonly<Record<string, Batch>> = {
+  "1,000 of 1,000,000 tasks": {
+    call: (run, keepHours) => store.pruneRecords.tasks(run, keepHours, 1_000, null),
+    mostBuffers: 20_000,
+    scans: [],
+  },
+  "200 of 200,000 heartbeats": {
+    call: (run, keepHours) => store.pruneRecords.heartbeats(run, keepHours, 1_000),
+    mostBuffers: 1_200,
+    scans: [],
+  },
+  "100 of 100,000 states of workers": {
+    call: (run, keepHours) => store.pruneRecords.workerStates(run, keepHours, 1_000),
+    mostBuffers: 800,
+    scans: ["active_tasks", "workers"],
+  },
+};
+
+beforeAll(async () => {
+  await migrate(await db.connect("reads"), SCHEMA);
+}, 60_000);
+
+async function fill(): Promise<void> {
+  await db.sql(`
+    set synchronous_commit = off;
+    insert into ${SCHEMA}.submissions (task_id, name, queue, priority, input, sent_at)
+    select ${id}, 'some-task', 'default', 100, '{}', ${at} - interval '1 hour' from generate_series(1, 1000000) as n;
+    insert into ${SCHEMA}.finished_tasks (task_id, status, enqueued_at, finished_at)
+    select ${id}, 'COMPLETED', ${at}, ${at} from generate_series(1, 1000000) as n;
+    insert into ${SCHEMA}.attempts
+      (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
+    select ${id}, 1, ${id}, ${id}, now(), now(), now(), 'FAILED' from generate_series(1, 100000) as n;
+    insert into ${SCHEMA}.progress (task_id, run_no, updated_at, value)
+    select ${id}, 1, now(), '1' from generate_series(1, 100000) as n;
+    insert into ${SCHEMA}.heartbeats (task_id, claim_id, sender_id, sent_at, pid, role, hostname)
+    select ${id}, ${id}, ${id}, ${at}, 1, 'runner', 'h' from generate_series(1, 200000) as n;
+    insert into ${SCHEMA}.worker_states
+      (worker_id, taken_at, hostname, pid, state, concurrency, tasks_running, tasks_claimed, cpu_percent, rss_bytes,
+       heap_bytes, loop_lag_ms, config)
+    select ${id}, ${at}, 'h', 1, 'running', 1, 0, 0, 0, 0, 0, 0, '{}' from generate_series(1, 100000) as n`);
+}
+
+/** With the batch undone. */
+async function scannedBy(connection: Connection, call: Batch["call"]): Promise<string[]> {
+  await connection.query(BEGIN);
+  try {
+    await call(connection, MONTH);
+    return await scannedTables(connection, SCHEMA);
+  } finally {
+    await connection.query(statement(sql`rollback`));
+  }
+}
+
+test("a batch looks at what it deletes, also by a plan from when the tables were empty", async () => {
+  const early = await db.connect("reads");
+  for (const { call } of Object.values(batches)) await prepare(early, (run) => call(run, MONTH), 7);
+  await fill();
+  const late = await db.connect("reads");
+
+  for (const [name, { call, mostBuffers, scans }] of Object.entries(batches)) {
+    for (const connection of [early, late]) {
+      const prepared = await prepare(connection, (run) => call(run, MONTH));
+      const { buffers, executionMs } = await explain(connection, prepared);
+      figures(name, { ms: executionMs, buffers });
+      expect.soft(buffers, name).toBeLessThan(mostBuffers);
+      const scanned = await scannedBy(connection, call);
+      expect
+        .soft(
+          scanned.filter((table) => !scans.includes(table)),
+          name,
+        )
+        .toEqual([]);
+      // Where nothing is old, there is next to nothing to look at.
+      const nothing = await prepare(connection, (run) => call(run, 2 * MONTH));
+      expect.soft((await explain(connection, nothing)).buffers, name).toBeLessThan(100);
+    }
+  }
+}, 180_000);

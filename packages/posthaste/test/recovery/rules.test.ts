@@ -1,0 +1,193 @@
+/** What the reaper does with the tasks of a worker that is gone, from the row to the row. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { hookRunner } from "../../src/engine/hooks.ts";
+import { defineTask, fixed } from "../../src/index.ts";
+import { runPasses } from "../../src/reaper/passes.ts";
+import {
+  addActive,
+  addOneActive,
+  msFromNow,
+  placesOf,
+  type ActiveSeed,
+} from "../store/task-rows.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { silentLogger } from "../support/loggers.ts";
+import { addWorker, config, useRecovery } from "./recovery-kit.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const kit = useRecovery(db);
+
+const on = { ...config.workerRecovery, enabled: true };
+const crashes = fixed({ intervalsMs: [60_000], retryFor: ["WORKER_CRASHED"], jitter: false });
+const MESSAGE = "Task recovered after worker interruption";
+let deadId: string;
+
+beforeEach(async () => {
+  deadId = await addWorker(db, { state: "dead", missingMs: 2_000, silentMs: 3_000 });
+});
+
+async function taskOf(seed: ActiveSeed = {}): Promise<string> {
+  return (await addOneActive(db, { workerId: deadId, ...seed })).id;
+}
+
+/** One round of the reaper. */
+function round(over: Parameters<typeof kit.reaper>[0] = {}) {
+  return runPasses(kit.reaper(over));
+}
+
+async function view(id: string) {
+  const [task] = await db.sql("select * from posthaste.tasks where id = $1", [id]);
+  return task;
+}
+
+describe("a worker crashed", () => {
+  test("what it had claimed goes back to its place, what it ran fails; both are remembered", async () => {
+    const [claimed, ran] = await addActive(db, [
+      { workerId: deadId, status: "CLAIMED" },
+      { workerId: deadId },
+    ]);
+    const options = kit.reaper();
+    expect(await runPasses(options)).toMatchObject({ crashed: 2, released: 0, recovered: 0 });
+    expect(await view(claimed?.id ?? "")).toMatchObject({ status: "PENDING", run_no: 0 });
+    expect(await view(ran?.id ?? "")).toMatchObject({
+      status: "FAILED",
+      error_code: "WORKER_CRASHED",
+      last_error: {
+        message: MESSAGE,
+        data: {
+          workerId: deadId,
+          hostname: "a-host",
+          pid: 4711,
+          thresholdMs: 1_000,
+          lastHeartbeatAt: expect.stringMatching(/^\d{4}-.*Z$/) as unknown,
+          detectedAt: expect.stringMatching(/^\d{4}-.*Z$/) as unknown,
+          reason: expect.stringContaining("the worker's process is gone") as unknown,
+        },
+      },
+    });
+    expect(
+      await db.sql(
+        "select task_id, reason, decision, recovered_by, evidence from posthaste.recoveries order by decision",
+      ),
+    ).toMatchObject([
+      {
+        task_id: ran?.id,
+        reason: "worker crashed",
+        decision: "fail",
+        recovered_by: options.workerId,
+        evidence: { pid: 4711 },
+      },
+      { task_id: claimed?.id, decision: "release" },
+    ]);
+  });
+
+  test("with worker recovery, it is given back after the delay, at no cost, and its error says why", async () => {
+    const id = await taskOf({ retryCount: 1, runs: 1 });
+    await round({ workerRecovery: on });
+    const { ready, attempts } = await placesOf(db, id);
+    expect(ready).toMatchObject({ retry_count: 1, run_no: 2, crash_count: 1 });
+    expect(msFromNow(ready?.["enqueued_at"])).toBeGreaterThan(28_000);
+    expect(attempts[1]).toMatchObject({ outcome: "WORKER_FAILURE", error: { message: MESSAGE } });
+    expect(await view(id)).toMatchObject({ last_error: { message: MESSAGE } });
+  });
+
+  test('onCrash "requeue" alone gives it back at once', async () => {
+    const id = await taskOf({ options: { onCrash: "requeue" } });
+    await round();
+    expect((await placesOf(db, id)).ready).toMatchObject({ crash_count: 1, retry_count: null });
+    expect(msFromNow((await placesOf(db, id)).ready?.["enqueued_at"])).toBeLessThan(0);
+  });
+
+  test('onCrash "policy" and "fail" hold although worker recovery is enabled', async () => {
+    const [retried, failed] = await addActive(db, [
+      { workerId: deadId, options: { onCrash: "policy", retry: crashes } },
+      { workerId: deadId, options: { onCrash: "fail", retry: crashes } },
+    ]);
+    await round({ workerRecovery: on });
+    expect(await view(retried?.id ?? "")).toMatchObject({ status: "PENDING", retry_count: 1 });
+    expect(await view(failed?.id ?? "")).toMatchObject({ status: "FAILED" });
+  });
+
+  test("crashes in a row end the task, whatever the rule, and the reason says so", async () => {
+    const id = await taskOf({
+      options: { onCrash: "requeue", maxCrashes: 2 },
+      crashCount: 1,
+      runs: 1,
+    });
+    await round({ workerRecovery: on });
+    expect(await view(id)).toMatchObject({
+      status: "FAILED",
+      crash_count: 2,
+      last_error: {
+        data: {
+          reason: expect.stringContaining("crash 2 in a row, and maxCrashes is 2") as unknown,
+        },
+      },
+    });
+  });
+
+  test("a task that was cancelled ends CANCELLED, and no hook is asked", async () => {
+    let asked = 0;
+    const taskRecovery = () => {
+      asked++;
+      return { action: "default" } as const;
+    };
+    const id = await taskOf({ isCancelRequested: true });
+    await round({ workerRecovery: on, hooks: hookRunner({ taskRecovery }, silentLogger) });
+    expect(await view(id)).toMatchObject({ status: "CANCELLED", error_code: "TASK_CANCELLED" });
+    expect(asked).toBe(0);
+  });
+
+  test("a key still leads to the same task, before and after", async () => {
+    const note = defineTask({ name: "keyed", run: (text: string) => text });
+    const id = await taskOf({ name: "keyed", key: "k", input: "x" });
+    const app = db.app({ tasks: [note] });
+    expect((await app.send(note, "x", { key: "k" })).id).toBe(id);
+    await round({ workerRecovery: on });
+    expect((await app.send(note, "x", { key: "k" })).id).toBe(id);
+    expect(await db.sql("select from posthaste.submissions")).toHaveLength(1);
+  });
+});
+
+describe("heartbeats", () => {
+  test("a run that nobody vouches for, while its worker's event loop is blocked, says so", async () => {
+    const workerId = await addWorker(db, { loopBlockedMs: 4_000 });
+    const { id } = await addOneActive(db, { workerId, heldMs: 10_000, beatMs: 3_000 });
+    expect(await round()).toMatchObject({ crashed: 0, recovered: 1 });
+    expect(await view(id)).toMatchObject({
+      last_error: {
+        message: MESSAGE,
+        data: {
+          reason:
+            "the worker's process lives, but its event loop has been blocked for 4000 ms: event loop blocked",
+        },
+      },
+    });
+  });
+
+  test("a workflow's node, a task of an app that is gone, whatever: all is recovered without its definition", async () => {
+    const { id } = await addOneActive(db, {
+      name: "nobody-knows-it",
+      heldMs: 10_000,
+      options: [1],
+    });
+    await round();
+    expect(await view(id)).toMatchObject({ status: "FAILED", error_code: "WORKER_CRASHED" });
+  });
+
+  test("each pass can be switched off; leases end all the same", async () => {
+    await addActive(db, [
+      { heldMs: 10_000 },
+      { status: "CLAIMED", heldMs: 10_000 },
+      { status: "CLAIMED", leaseMs: -1 },
+    ]);
+    const { recovery } = kit.reaper();
+    const off = { ...recovery, autoFailStaleRunning: false, autoRequeueStaleClaimed: false };
+    expect(await round({ recovery: off })).toMatchObject({ recovered: 0, released: 1 });
+    const runs = { ...recovery, autoRequeueStaleClaimed: false };
+    expect(await round({ recovery: runs })).toMatchObject({ recovered: 1, released: 0 });
+    expect(await round()).toMatchObject({ recovered: 0, released: 1 });
+  });
+});

@@ -1,0 +1,157 @@
+/** The sweep: workers that have not been heard of for too long, and those that nobody knows. */
+import { randomUUID } from "node:crypto";
+import { expect, test } from "vitest";
+import type { TaskRecoveryAnswer, WorkerRecoveredEvent } from "../../src/define/hooks.ts";
+import { hookRunner } from "../../src/engine/hooks.ts";
+import { sweepWorkers } from "../../src/engine/sweep-workers.ts";
+import { startMaintenance } from "../../src/reaper/maintenance.ts";
+import { runPasses } from "../../src/reaper/passes.ts";
+import { addActive, addOneActive, msFromNow, placesOf } from "../store/task-rows.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { recordingLogger, silentLogger } from "../support/loggers.ts";
+import { addWorker, config, useRecovery } from "./recovery-kit.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const kit = useRecovery(db);
+
+const settings = { ...config.workerRecovery, enabled: true, sweepThresholdMs: 500 };
+
+function sweep(answer?: TaskRecoveryAnswer, told: WorkerRecoveredEvent[] = []) {
+  const hooks = hookRunner(
+    {
+      workerRecovered: (event) => void told.push(event),
+      ...(answer === undefined ? {} : { taskRecovery: () => answer }),
+    },
+    silentLogger,
+  );
+  return sweepWorkers(kit.recoverer({ settings, hooks }), settings);
+}
+
+async function statesOf(): Promise<Record<string, string>> {
+  const rows = await db.sql<{ worker_id: string; state: string }>(
+    "select worker_id, state from posthaste.workers",
+  );
+  return Object.fromEntries(rows.map(({ worker_id, state }) => [worker_id, state]));
+}
+
+test("the tasks of a silent worker are given back after the delay, at no cost, and the worker is dead", async () => {
+  const workerId = await addWorker(db, { silentMs: 2_000 });
+  const [ran, claimed] = await addActive(db, [
+    { workerId, runs: 2, retryCount: 1 },
+    { workerId, status: "CLAIMED" },
+  ]);
+  const told: WorkerRecoveredEvent[] = [];
+  const swept = await sweep(undefined, told);
+  expect(swept).toMatchObject({ workerIds: [workerId], recoveredCount: 2 });
+  expect(new Map(swept.tasks.map(({ id, decision }) => [id, decision]))).toEqual(
+    new Map([
+      [ran?.id, "requeue"],
+      [claimed?.id, "release"],
+    ]),
+  );
+  const { ready, attempts } = await placesOf(db, ran?.id ?? "");
+  expect(ready).toMatchObject({ retry_count: 1, run_no: 3, crash_count: 1 });
+  expect(msFromNow(ready?.["enqueued_at"])).toBeGreaterThan(28_000);
+  expect(attempts[2]).toMatchObject({
+    outcome: "WORKER_FAILURE",
+    error: { message: "Task recovered after worker interruption" },
+  });
+  expect((await placesOf(db, claimed?.id ?? "")).ready).toMatchObject({ crash_count: null });
+  expect(told).toEqual([{ workerIds: [workerId], recoveredCount: 2 }]);
+  const [row] = await db.sql("select state, died_at is not null as died from posthaste.workers");
+  expect(row).toEqual({ state: "dead", died: true });
+  expect(await sweep(undefined, told)).toEqual({ workerIds: [], recoveredCount: 0, tasks: [] });
+  expect(told).toHaveLength(1);
+});
+
+test("workers that are well, have stopped or are dead already are left as they are", async () => {
+  const well = await addWorker(db, { silentMs: 100 });
+  const stopped = await addWorker(db, { state: "stopped", silentMs: 60_000 });
+  const dead = await addWorker(db, { state: "dead", silentMs: 60_000, missingMs: 0 });
+  await addActive(db, [{ workerId: well, heldMs: 60_000 }]);
+  expect(await sweep()).toMatchObject({ workerIds: [], recoveredCount: 0 });
+  expect(await statesOf()).toEqual({ [well]: "running", [stopped]: "stopped", [dead]: "dead" });
+});
+
+test("a silent worker that held nothing is dead too", async () => {
+  const workerId = await addWorker(db, { state: "stopping", silentMs: 2_000 });
+  expect(await sweep()).toEqual({ workerIds: [workerId], recoveredCount: 0, tasks: [] });
+  expect(await statesOf()).toEqual({ [workerId]: "dead" });
+});
+
+test("tasks of a worker that nobody knows are recovered, unless somebody vouches for them", async () => {
+  const unknown = randomUUID();
+  const [orphan, vouched] = await addActive(db, [
+    { workerId: unknown, heldMs: 2_000 },
+    { workerId: unknown, heldMs: 2_000, beatMs: 100 },
+  ]);
+  const swept = await sweep();
+  expect(swept).toMatchObject({ workerIds: [unknown], recoveredCount: 1 });
+  expect(swept.tasks).toMatchObject([{ id: orphan?.id, reason: "worker unknown" }]);
+  expect((await placesOf(db, vouched?.id ?? "")).active).not.toBeNull();
+});
+
+test("a resilient task has more time, and its worker keeps its row until then", async () => {
+  const workerId = await addWorker(db, { silentMs: 1_000 });
+  const flags = { infrastructure_resilient: true };
+  const [plain, resilient] = await addActive(db, [{ workerId }, { workerId, flags }]);
+  expect((await sweep()).tasks).toMatchObject([{ id: plain?.id }]);
+  expect(await statesOf()).toEqual({ [workerId]: "running" });
+  await db.sql("update posthaste.workers set last_heartbeat_at = now() - interval '1.6 s'");
+  expect((await sweep()).tasks).toMatchObject([{ id: resilient?.id }]);
+  expect(await statesOf()).toEqual({ [workerId]: "dead" });
+});
+
+test("a worker whose tasks are all skipped keeps its row, is listed once, and is looked at again", async () => {
+  const workerId = await addWorker(db, { silentMs: 2_000 });
+  const { id } = await addOneActive(db, { workerId });
+  const skip: TaskRecoveryAnswer = { action: "skip", untilMs: 60_000 };
+  expect(await sweep(skip)).toMatchObject({ workerIds: [workerId], recoveredCount: 0 });
+  expect(await sweep(skip)).toEqual({ workerIds: [], recoveredCount: 0, tasks: [] });
+  expect(await statesOf()).toEqual({ [workerId]: "running" });
+  expect(await db.sql("select from posthaste.recoveries")).toHaveLength(1);
+  await db.sql("update posthaste.recoveries set due_at = now()");
+  expect((await sweep()).tasks).toMatchObject([{ id, decision: "requeue" }]);
+  expect(await statesOf()).toEqual({ [workerId]: "dead" });
+});
+
+test("what a worker claimed at the moment when it was swept is taken from it by the reaper", async () => {
+  const workerId = await addWorker(db, { silentMs: 2_000 });
+  await sweep();
+  const { id } = await addOneActive(db, { workerId });
+  await db.sql("update posthaste.workers set died_at = now() - interval '2 s'");
+  expect(await runPasses(kit.reaper())).toMatchObject({ crashed: 1 });
+  expect((await placesOf(db, id)).active).toBeNull();
+});
+
+test("thousands of tasks are swept page by page", async () => {
+  const workerId = await addWorker(db, { silentMs: 2_000 });
+  await addActive(
+    db,
+    Array.from({ length: 1_100 }, () => ({ workerId })),
+  );
+  expect((await sweep()).recoveredCount).toBe(1_100);
+  expect(await statesOf()).toEqual({ [workerId]: "dead" });
+});
+
+test("a worker with recovery enabled sweeps by itself; without it, nobody does", async () => {
+  const silent = await addWorker(db, { silentMs: 60_000 });
+  const { id } = await addOneActive(db, { workerId: silent });
+  const log = recordingLogger();
+  const workerRecovery = { ...settings, sweepIntervalMs: 100 };
+  const idle = startMaintenance(
+    kit.reaper({ workerRecovery: { ...workerRecovery, enabled: false } }),
+  );
+  const sweeping = startMaintenance(kit.reaper({ workerRecovery, log }));
+  try {
+    await expect.poll(async () => (await placesOf(db, id)).active).toBeNull();
+    await expect.poll(statesOf).toEqual({ [silent]: "dead" });
+  } finally {
+    await Promise.all([idle.stop(), sweeping.stop()]);
+  }
+  expect(log.lines.filter(({ level }) => level === "warn")).toMatchObject([
+    { fields: { taskId: id, reason: "worker silent", decision: "requeue" } },
+  ]);
+});
