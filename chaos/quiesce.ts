@@ -6,10 +6,11 @@ import type { Producers } from "./producers.ts";
 import type { Stage } from "./stage.ts";
 
 const WITHIN_MS = 90_000;
+const SAY_EVERY_MS = 5_000;
 
 /** How long it took until nothing was under way any more, or undefined if that did not happen in time. */
 export async function quiesce(
-  { stage, crew, nemesis, producers }: QuiescingRun,
+  { stage, crew, nemesis, producers, say }: QuiescingRun,
   withinMs = WITHIN_MS,
 ): Promise<number | undefined> {
   await nemesis.stop();
@@ -17,14 +18,17 @@ export async function quiesce(
   await producers.stop();
   await crew.ready();
   const began = Date.now();
-  while (Date.now() - began < withinMs) {
-    if (await isQuiet(stage)) {
-      await producers.settle();
-      return Date.now() - began;
+  let saidAt = began;
+  for (let left = await underWay(stage); left.length > 0; left = await underWay(stage)) {
+    if (Date.now() - began > withinMs) return undefined;
+    if (Date.now() - saidAt > SAY_EVERY_MS) {
+      say(`left: ${left.join(", ")}`);
+      saidAt = Date.now();
     }
     await sleep(200);
   }
-  return undefined;
+  await producers.settle();
+  return Date.now() - began;
 }
 
 export interface QuiescingRun {
@@ -32,6 +36,7 @@ export interface QuiescingRun {
   readonly crew: Crew;
   readonly nemesis: Nemesis;
   readonly producers: Producers;
+  readonly say: (line: string) => void;
 }
 
 /** A fault that was itself hit by another may have left something broken. */
@@ -48,11 +53,13 @@ async function mend(stage: Stage, crew: Crew, producers: Producers): Promise<voi
   );
 }
 
-async function isQuiet({ ask }: Stage): Promise<boolean> {
+/** How many tasks of each kind have not ended. */
+async function underWay({ ask }: Stage): Promise<string[]> {
   return ask(async (client) => {
-    const { rows } = await client.query(
-      "select from posthaste.ready_tasks union all select from posthaste.active_tasks limit 1",
+    const { rows } = await client.query<{ kind: string }>(
+      `select count(*) || ' ' || name || ' ' || status as kind from posthaste.tasks
+        where status in ('PENDING', 'CLAIMED', 'RUNNING') group by name, status order by name, status`,
     );
-    return rows.length === 0;
+    return rows.map(({ kind }) => kind);
   });
 }

@@ -61,7 +61,7 @@ async function runOn(stage: Stage, options: ChaosOptions): Promise<ChaosReport> 
       const nemesis = new Nemesis({ stage, crew, producers, random, gapMs });
       say(`${workers} workers, faults for ${Math.round(durationMs / 1_000)} s`);
       await sleep(durationMs);
-      const quietAfterMs = await quiesce({ stage, crew, nemesis, producers });
+      const quietAfterMs = await quiesce({ stage, crew, nemesis, producers, say });
       say(
         quietAfterMs === undefined ? "no quiet" : `quiet ${quietAfterMs} ms after the last fault`,
       );

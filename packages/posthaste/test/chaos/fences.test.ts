@@ -9,6 +9,7 @@ import type { Connection } from "../../src/store/connection.ts";
 import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
 import type { SettledTask } from "../../src/store/queries/settle-tasks.ts";
 import { BEGIN } from "../../src/store/transaction.ts";
+import { recovery, recoverySteps } from "../store/recovery-steps.ts";
 import { addOneReady, newQueue, placesOf, type Claim, type Places } from "../store/task-rows.ts";
 import { vouchFor } from "../store/vouch-for.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -17,6 +18,7 @@ import { useDatabase } from "../support/database.ts";
 const db = useDatabase();
 useCleanTables(db);
 const { store } = db;
+const { find, apply } = recoverySteps(db);
 const workerId = randomUUID();
 let connection: Connection;
 
@@ -181,15 +183,44 @@ test("the send of a child", async () => {
   expect([...(await store.holdParents(connection, [held]))]).toHaveLength(1);
 });
 
-test("recovery of a claim that was judged before it changed hands", async () => {
-  const claims = await claimTwice(store.claimAndStart);
-  await db.sql(
-    "update posthaste.active_tasks set enqueued_at = 'epoch', started_at = 'epoch' where task_id = $1",
-    [claims.lost.id],
-  );
-  await expectUntouched(claims, async () => {
-    const judged = { ...claims.lost, edge: "fail", delayMs: 0, error: "{}" } as const;
-    expect(await store.recoverStale.recover(connection, 0, [judged])).toEqual([]);
+describe("recovery", () => {
+  const silent = { cause: "run stale", thresholdMs: 0, multiplier: 1, flags: [] } as const;
+
+  async function claimTwiceLongAgo(): Promise<{ lost: Claim; held: Claim }> {
+    const claims = await claimTwice(store.claimAndStart);
+    await db.sql(
+      "update posthaste.active_tasks set enqueued_at = 'epoch', started_at = 'epoch' where task_id = $1",
+      [claims.lost.id],
+    );
+    return claims;
+  }
+
+  test("of a claim that was judged before the task changed hands", async () => {
+    const claims = await claimTwiceLongAgo();
+    await expectUntouched(claims, async () => {
+      expect(await apply(silent, recovery(claims.lost, { decision: "fail" }))).toEqual([]);
+    });
+  });
+
+  test("another claim that is to be left alone does not protect this one", async () => {
+    const { lost, held } = await claimTwiceLongAgo();
+    await db.sql("update posthaste.active_tasks set claim_id = $2 where task_id = $1", [
+      lost.id,
+      lost.claimId,
+    ]);
+    await apply(silent, recovery(lost, { decision: "skip", delayMs: 60_000 }));
+    expect(await find(silent)).toEqual([]);
+    await db.sql("update posthaste.active_tasks set claim_id = $2 where task_id = $1", [
+      held.id,
+      held.claimId,
+    ]);
+    expect(await find(silent)).toMatchObject([{ id: held.id, claimId: held.claimId }]);
+  });
+
+  test("at a shutdown, of a claim that is not held any more", async () => {
+    const { lost, held } = await claimTwice(store.claimAndStart);
+    expect(await find({ cause: "shutdown", claims: [lost] })).toEqual([]);
+    expect(await find({ cause: "shutdown", claims: [held] })).toHaveLength(1);
   });
 });
 
