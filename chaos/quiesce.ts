@@ -27,8 +27,9 @@ export async function quiesce(
     }
     await sleep(200);
   }
+  const quietAfterMs = Date.now() - began;
   await producers.settle();
-  return Date.now() - began;
+  return quietAfterMs;
 }
 
 export interface QuiescingRun {

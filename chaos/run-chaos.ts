@@ -53,7 +53,6 @@ async function runOn(stage: Stage, options: ChaosOptions): Promise<ChaosReport> 
   const { seed, workers, durationMs, gapMs, say } = options;
   const random = seededRandom(seed);
   const at = { serverUrl: stage.server.url, folder: stage.folder };
-  process.env["CHAOS_FOLDER"] = stage.folder;
   const crew = await Crew.start(workers, at);
   try {
     const producers = await Producers.start({ ...at, seed, count: workers });

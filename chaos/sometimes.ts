@@ -13,18 +13,28 @@ export interface Sometimes {
   readonly times: number;
 }
 
+function recovered(which: string): string {
+  return `select from posthaste.recoveries where ${which}`;
+}
+
 /** By what it is, a statement that counts it. The journal must be closed. */
 const IN_THE_BOOKS: Readonly<Record<string, string>> = {
   "a task completed": "select from posthaste.finished_tasks where status = 'COMPLETED'",
   "a task completed by its third attempt or later":
     "select from posthaste.finished_tasks where status = 'COMPLETED' and run_no >= 3",
-  "a claimed task taken from a worker that was gone": `
-    select from chaos.edges e join posthaste.workers w on w.worker_id = e.worker_before
-     where from_status = 'CLAIMED' and to_status = 'PENDING' and said_by <> 'posthaste worker'`,
+  "a claimed task taken from a worker that was gone": recovered(
+    "status = 'CLAIMED' and decision = 'release'",
+  ),
   "a running task taken from a worker that was gone, and tried again":
-    "select from posthaste.attempts where outcome = 'WORKER_FAILURE'",
-  "a running task taken from a worker that was gone, and failed":
-    "select from posthaste.finished_tasks where status = 'FAILED' and error_code = 'WORKER_CRASHED'",
+    recovered("decision = 'retry'"),
+  "a running task taken from a worker that was gone, and its attempt given back": recovered(
+    "decision = 'requeue' and reason <> 'shutdown'",
+  ),
+  "a running task taken from a worker that was gone, and failed": recovered("decision = 'fail'"),
+  "a task taken from a worker that crashed": recovered("reason = 'worker crashed'"),
+  "a task taken from a worker that nobody heard of": recovered(
+    "reason in ('run stale', 'worker silent')",
+  ),
   "a task that kills its worker ended":
     "select from posthaste.tasks where name = 'poison' and status = 'FAILED'",
   "a worker declared dead": "select from posthaste.workers where died_at is not null",

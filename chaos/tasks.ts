@@ -45,7 +45,8 @@ const aside = defineTask({
   name: "aside",
   queue: "aside",
   priority: 10,
-  retry: afterCrash,
+  onCrash: "requeue",
+  maxCrashes: 20,
   run: async ({ ms }: Lasting, ctx) => {
     const said = begin(ctx);
     await sleep(ms, undefined, { signal: ctx.signal });
@@ -68,6 +69,7 @@ const narrow = defineTask({
 const onceOnly = defineTask({
   name: "once-only",
   queue: "default",
+  onCrash: "fail",
   run: async ({ ms }: Lasting, ctx) => {
     const said = begin(ctx);
     await sleep(ms);
@@ -159,11 +161,12 @@ const blocker = defineTask({
   },
 });
 
-/** Kills its process twice, then is done for. */
+/** Kills its process twice, then is done for, whatever its rule. */
 const poison = defineTask({
   name: "poison",
   queue: "aside",
-  retry: fixed({ intervalsMs: [200], retryFor: ["WORKER_CRASHED"] }),
+  onCrash: "requeue",
+  maxCrashes: 2,
   run: (_: Lasting, ctx) => {
     const said = begin(ctx);
     process.kill(process.pid, "SIGKILL");
