@@ -1,6 +1,7 @@
 /** The app: what its tasks find in `ctx.context`, its queues, its tasks. */
 import pg from "pg";
 import { posthaste, type Posthaste } from "posthaste";
+import { hooks } from "./hooks.ts";
 import { askPartner, bookSeat, charge, countPrimes, importRows, sendReceipt } from "./tasks.ts";
 
 declare module "posthaste" {
@@ -27,4 +28,5 @@ export const app: Posthaste = posthaste({
     mail: { priority: 50, maxConcurrency: 2 },
   },
   context: makeContext,
+  hooks,
 });

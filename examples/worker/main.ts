@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import type { TaskHandle } from "posthaste";
 import { app } from "./app.ts";
+import { figures, slowestMs } from "./hooks.ts";
 import { askPartner, bookSeat, charge, countPrimes, importRows, sendReceipt } from "./tasks.ts";
 
 const wait = { timeoutMs: 30_000 };
@@ -63,6 +64,7 @@ const counting = await app.send(countPrimes, { below: 200_000 });
 console.log("blocking:", await counting.value(wait));
 
 await worker.stop();
+console.log("hooks:", figures, { timed: slowestMs.size });
 const queues = await app.admin.queues.list();
 const held = queues.reduce(
   (sum, { pending, claimed, running }) => sum + pending + claimed + running,

@@ -29,7 +29,7 @@ export interface Hooks {
   // Events: told by the process that made them happen, after the database has confirmed it. Nobody waits for a hook that
   // is told; what it throws is logged and changes nothing.
 
-  /** This app has sent a task. With `tx`: it is inserted, and exists once that transaction commits. */
+  /** This app has sent a task, or sent one again under the same `id`. With `tx`: it is inserted, and exists once that transaction commits. */
   readonly taskSent?: OneOrMore<Hook<TaskEvent>>;
   /** A worker of this app is about to call the body. */
   readonly taskStarted?: OneOrMore<Hook<RunEvent>>;

@@ -142,8 +142,20 @@ export class HeldTasks {
     this.#ahead.push(...tasks);
   }
 
+  /** What to start next, each task once: one that was lost and fetched again is here under two claims. */
   nextAhead(count: number): readonly ClaimedTask[] {
-    return count <= 0 ? [] : this.#ahead.slice(0, count);
+    const next = new Map<string, ClaimedTask>();
+    for (const task of this.#ahead) {
+      if (next.size >= count) break;
+      if (!next.has(task.id)) next.set(task.id, task);
+    }
+    return [...next.values()];
+  }
+
+  /** Those of them that were not given back meanwhile. */
+  stillAhead(tasks: readonly ClaimedTask[]): readonly ClaimedTask[] {
+    const ahead = new Set(this.#ahead);
+    return tasks.filter((task) => ahead.has(task));
   }
 
   takeAhead(tasks: readonly ClaimedTask[]): void {

@@ -223,9 +223,11 @@ export class WorkLoop {
     const started = new Map(reply.started.map(({ id, runNo }) => [id, runNo]));
     const kept = new Set(reply.heldBack);
     const paused = new Set(reply.paused);
+    // What was given back while it was being started does not run: its release is on its way.
+    const stillHeld = this.held.stillAhead(asked);
     this.held.releaseAhead(({ id }) => paused.has(id));
-    this.held.takeAhead(asked.filter(({ id }) => !kept.has(id)));
-    for (const task of asked) {
+    this.held.takeAhead(stillHeld.filter(({ id }) => !kept.has(id)));
+    for (const task of stillHeld) {
       const runNo = started.get(task.id);
       if (runNo !== undefined) this.#run({ ...task, runNo });
       // Perhaps started by an earlier try whose acknowledgement was lost: then the comparison finds it.

@@ -25,6 +25,8 @@ import type { WorkLoopOptions } from "./work-loop-options.ts";
 export interface Maintenance {
   /** A worker has died: what it held is waiting. */
   wake(): void;
+  /** Puts tasks back that somebody fetched ahead and let lie. */
+  releaseLapsed(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -206,7 +208,7 @@ export class WorkerLife {
     await liveness.end();
   }
 
-  /** For every notification that got lost: tasks that were cancelled. */
+  /** For every notification that got lost: tasks that were cancelled, and claims that somebody let expire. */
   async #lookForWhatWasMissed(): Promise<void> {
     const { loop } = this.#parts;
     const { store, reads } = this.#setup.database;
@@ -215,6 +217,7 @@ export class WorkerLife {
       for (const claim of await store.holdClaims.cancelled(reads, running))
         this.#cancel(claimKey(claim));
     }
+    if (this.#setup.config.prefetchBuffer > 0) await this.#maintenance.releaseLapsed();
   }
 
   #cancel(key: string): void {

@@ -216,7 +216,7 @@ test("migrate applies what is missing, once; --print prints it instead", async (
   const first = await posthaste("migrate");
   expect(first).toMatchObject({
     code: 0,
-    stdout: "applied 0001_foundation, 0002_public_functions, 0003_recovery\n",
+    stdout: "applied 0001_foundation, 0002_public_functions, 0003_recovery, 0004_retention\n",
   });
   expect(await posthaste("migrate")).toMatchObject({
     code: 0,

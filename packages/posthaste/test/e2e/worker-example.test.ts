@@ -34,6 +34,7 @@ it("the worker example says what happened, ends with 0 and leaves nothing behind
     "cancel: requested, then TASK_CANCELLED",
     "timeout: TASK_TIMEOUT; { attempts: 2 }",
     "blocking: { primes: 17984, isMainThread: false }",
+    "hooks: { sent: 8, completed: 5, retried: 1, failed: 2, cancelled: 1 } { timed: 5 }",
     "left behind: 0",
     "",
   ]);
@@ -47,7 +48,7 @@ describe("the guides show parts of the example, word for word", () => {
     .filter((name) => name.endsWith(".ts"))
     .map((name) => readFileSync(join(example, name), "utf8"));
 
-  test.each(["workers.md", "running-tasks.md", "exactly-once.md", "blocking-tasks.md"])(
+  test.each(["workers.md", "running-tasks.md", "exactly-once.md", "blocking-tasks.md", "hooks.md"])(
     "docs/guides/%s",
     (guide) => {
       const text = readFileSync(join(root, "docs/guides", guide), "utf8");

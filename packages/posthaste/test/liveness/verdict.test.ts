@@ -20,7 +20,9 @@ beforeEach(async () => {
   checker = await db.connect("vouches");
 });
 
-interface Registered extends MissingWorker {
+type Known = Pick<MissingWorker, "workerId" | "key">;
+
+interface Registered extends Known {
   readonly session: Connection;
 }
 
@@ -55,9 +57,10 @@ async function gone(worker: Registered): Promise<void> {
     .toContain(worker.workerId);
 }
 
-const look = (): Promise<MissingWorker[]> => liveness.look(checker, randomUUID());
+const look = async (): Promise<readonly MissingWorker[]> =>
+  (await liveness.look(checker, randomUUID())).missing;
 
-async function stateOf({ workerId }: MissingWorker): Promise<unknown> {
+async function stateOf({ workerId }: Known): Promise<unknown> {
   const [row] = await db.sql("select state from posthaste.workers where worker_id = $1", [
     workerId,
   ]);
@@ -65,14 +68,14 @@ async function stateOf({ workerId }: MissingWorker): Promise<unknown> {
 }
 
 /** Moves what is remembered of the worker into the past. */
-async function age(worker: MissingWorker, column: string, ms: number): Promise<void> {
+async function age(worker: Known, column: string, ms: number): Promise<void> {
   await db.sql(
     `update posthaste.workers set ${column} = ${column} - $2 * interval '1 millisecond' where worker_id = $1`,
     [worker.workerId, ms],
   );
 }
 
-async function graceOver(worker: MissingWorker): Promise<void> {
+async function graceOver(worker: Known): Promise<void> {
   await age(worker, "lock_missing_since", GRACE_MS);
   await age(worker, "lock_missing_beat", GRACE_MS);
   await age(worker, "last_heartbeat_at", GRACE_MS);

@@ -9,6 +9,10 @@ export type Fault =
   | "cut before"
   /** The chunk arrives, then the link is reset. */
   | "cut after"
+  /** The link stays open; neither the chunk nor anything behind it, on either side, arrives any more. */
+  | "hang before"
+  /** The same behind the chunk. */
+  | "hang after"
   /** So many bytes of the chunk arrive, then the link is reset. */
   | { readonly cutAt: number }
   /** Instead of the server, the proxy answers with this SQLSTATE; each statement of the chunk gets the error. */
@@ -87,6 +91,10 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
         if (fault !== "none") count(`${direction}, ${nameOf(fault)}`);
         if (fault === "none") return to.write(bytes);
         if (fault === "cut before") return reset(link);
+        if (fault === "hang before" || fault === "hang after") {
+          link.isSwallowing = true;
+          return fault === "hang after" ? to.write(bytes) : undefined;
+        }
         if (typeof fault === "object" && !("cutAt" in fault)) return answer(client, bytes, fault);
         const arriving = fault === "cut after" ? bytes : bytes.subarray(0, fault.cutAt);
         return to.write(arriving, () => reset(link));

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import {
   useEmbeddedPostgres,
+  type EmbeddedOptions,
   type EmbeddedPostgres,
 } from "../../src/embedded/embedded-postgres.ts";
 import { chooseLaunch, launchProgram } from "../../src/embedded/launch.ts";
@@ -19,20 +20,27 @@ export interface StoppableServer {
   beginToStop(): Promise<void>;
   /** Resolves when it accepts connections. */
   startAgain(): Promise<void>;
+  /** Stops it for good; its data stays. */
+  stop(): Promise<void>;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
 }
 
-export async function startStoppableServer(): Promise<StoppableServer> {
-  const dir = mkdtempSync(join(tmpdir(), "posthaste-outage-"));
+export async function startStoppableServer({
+  dir = mkdtempSync(join(tmpdir(), "posthaste-outage-")),
+  settings = {},
+}: Pick<EmbeddedOptions, "dir" | "settings"> = {}): Promise<StoppableServer> {
   const users: EmbeddedPostgres[] = [];
   const start = async (): Promise<EmbeddedPostgres> => {
-    const server = await useEmbeddedPostgres({ dir });
+    const server = await useEmbeddedPostgres({ dir, settings });
     users.push(server);
     return server;
   };
   const { url, directory } = await start();
   const layout = layoutOf(directory);
+  const stop = async (): Promise<void> => {
+    for (const user of users) await user.release();
+  };
   return {
     url,
     stopAtOnce: () => pgCtl(layout, "stop", "-w", "-m", "immediate"),
@@ -41,8 +49,9 @@ export async function startStoppableServer(): Promise<StoppableServer> {
       const again = await start();
       if (again.url !== url) throw new Error("the server came back at another address");
     },
+    stop,
     async remove() {
-      for (const user of users) await user.release();
+      await stop();
       rmSync(dir, { recursive: true, force: true });
     },
   };

@@ -21,6 +21,16 @@ export interface WorkerProcessOptions {
 
 /** Resolves when the worker says that it has started. */
 export async function startWorkerProcess(options: WorkerProcessOptions): Promise<WorkerProcess> {
+  const { worker, started } = spawnWorkerProcess(options);
+  await started;
+  return worker;
+}
+
+/** For whoever may want to end it before it has started: `started` rejects if it exits before. */
+export function spawnWorkerProcess(options: WorkerProcessOptions): {
+  readonly worker: WorkerProcess;
+  readonly started: Promise<void>;
+} {
   const child = spawn(process.execPath, [command, "worker", options.app, ...(options.args ?? [])], {
     stdio: ["ignore", "ignore", "pipe"],
     env: { ...process.env, ...options.env },
@@ -44,7 +54,12 @@ export async function startWorkerProcess(options: WorkerProcessOptions): Promise
       reject(new Error(`the worker exited with ${code}: ${JSON.stringify(log)}`)),
     );
   });
-  await started;
   if (child.pid === undefined) throw new Error("the worker has no pid");
-  return { pid: child.pid, log, exited, kill: (signal) => child.kill(signal) };
+  const worker = {
+    pid: child.pid,
+    log,
+    exited,
+    kill: (signal: NodeJS.Signals): void => void child.kill(signal),
+  };
+  return { worker, started };
 }

@@ -6,6 +6,14 @@ import { schemaText, sql, statement, type Db } from "../sql.ts";
 export interface MissingWorker {
   readonly workerId: string;
   readonly key: number;
+  /** For how long, by the database's clock, it is known to be missing. */
+  readonly missingMs: number;
+}
+
+export interface Look {
+  readonly missing: readonly MissingWorker[];
+  /** Another worker has looked after the others until a moment ago: what it wrote down goes on counting. */
+  readonly isHandover: boolean;
 }
 
 export interface Beat {
@@ -33,6 +41,8 @@ export interface BeatReply {
 const LEADER = sql`0`;
 /** A leader that has not been heard of for this long does not act. */
 const SILENT = sql`interval '6 seconds'`;
+/** Between the last word of one leader and the first look of the next: two heartbeats, and a little. */
+const HANDOVER = sql`interval '5 seconds'`;
 const IS_WATCHED = sql`state in ('running', 'stopping') and liveness_key is not null`;
 /** How old a heartbeat may be when the lock vanishes. An older one: it fell silent before that, and may be only frozen. */
 const FRESH = sql`interval '5 seconds'`;
@@ -95,7 +105,11 @@ export function liveness(schemaName: string) {
        where worker.worker_id = seen.worker_id and worker.liveness_key = seen.liveness_key
          and (seen.lock_missing_since is not null) = seen.is_held
     )
-    select worker_id as "workerId", liveness_key as "key" from seen where not is_held`);
+    select worker_id as "workerId", liveness_key as "key",
+           coalesce(extract(epoch from statement_timestamp() - lock_missing_since)::float8 * 1000, 0) as "missingMs",
+           exists (select from ${schema}.workers
+                    where worker_id <> $2 and leads_at > statement_timestamp() - ${HANDOVER}) as "isHandover"
+      from seen where not is_held`);
 
   // Everything that the verdict rests on is asked again here: the lock has been missing for the whole grace, nothing was
   // heard since, the worker was well when the lock vanished, the server has not just started, and nobody holds the lock.
@@ -129,12 +143,17 @@ export function liveness(schemaName: string) {
       await db.query(STEP_DOWN, [lockSpace]);
     },
     /** Looks at everybody's lock but one's own, and remembers since when which are missing. */
-    look: (db: Db, ownId: string): Promise<MissingWorker[]> =>
-      db.query<MissingWorker>(LOOK, [lockSpace, ownId]),
+    async look(db: Db, ownId: string): Promise<Look> {
+      const missing = await db.query<MissingWorker & { isHandover: boolean }>(LOOK, [
+        lockSpace,
+        ownId,
+      ]);
+      return { missing, isHandover: missing[0]?.isHandover ?? false };
+    },
     /** True: the worker is dead, and all others are told. */
     async declareDead(
       db: Db,
-      { workerId, key }: MissingWorker,
+      { workerId, key }: Pick<MissingWorker, "workerId" | "key">,
       crashGraceMs: number,
     ): Promise<boolean> {
       const channel = deathChannel(schemaName);

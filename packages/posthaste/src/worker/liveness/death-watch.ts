@@ -1,10 +1,11 @@
 /**
  * What the one worker that looks after the others has seen with its own eyes. PostgreSQL remembers since when a lock is
  * missing; that is not enough to call somebody dead, because the clock of a server can jump, and because nobody looked
- * while the watcher was frozen, away or somebody else. So the whole grace must have passed in front of this watcher, by its
- * own monotonic clock and without a gap in its looks.
+ * while the watcher was frozen or away. So the whole grace must have passed in front of a watcher, by its own monotonic
+ * clock and without a gap in its looks. Only who takes over from one that looked until a moment ago believes what that has
+ * written down: otherwise nobody would be found while watchers die one after the other.
  */
-import type { MissingWorker } from "../../store/queries/liveness.ts";
+import type { Look, MissingWorker } from "../../store/queries/liveness.ts";
 
 export class DeathWatch {
   readonly #graceMs: number;
@@ -19,12 +20,15 @@ export class DeathWatch {
   }
 
   /** Returns those that have been missing for the whole grace. */
-  look(missing: readonly MissingWorker[], now: number): MissingWorker[] {
-    const before =
-      now - this.#lookedAt > this.#longestGapMs ? new Map<string, number>() : this.#missingSince;
+  look({ missing, isHandover }: Look, now: number): MissingWorker[] {
+    const isFirst = this.#lookedAt === -Infinity;
+    const isBlank = now - this.#lookedAt > this.#longestGapMs;
+    const before = isBlank ? new Map<string, number>() : this.#missingSince;
+    const credited = (worker: MissingWorker): number =>
+      isFirst && isHandover ? now - worker.missingMs : now;
     this.#lookedAt = now;
     this.#missingSince = new Map(
-      missing.map((worker) => [keyOf(worker), before.get(keyOf(worker)) ?? now]),
+      missing.map((worker) => [keyOf(worker), before.get(keyOf(worker)) ?? credited(worker)]),
     );
     return missing.filter((worker) => this.#leftMs(worker, now) <= 0);
   }

@@ -75,7 +75,7 @@ export class Lifeline {
     };
     this.#snapshots = new Snapshots(worker, options.heapBytes, options.loop);
     this.#lookEveryMs = Math.min(MOST_LOOK_MS, Math.max(LEAST_LOOK_MS, worker.crashGraceMs / 4));
-    this.#deaths = new DeathWatch(worker.crashGraceMs, this.#lookEveryMs);
+    this.#deaths = this.#newDeathWatch();
     this.#done = this.#run();
   }
 
@@ -148,7 +148,6 @@ export class Lifeline {
         ? null
         : await answered(session, this.#store.liveness.takeLock(session));
     const maySpeakAt = performance.now() + Math.max(SETTLE_MS, this.#options.worker.crashGraceMs);
-    this.#deaths = new DeathWatch(this.#options.worker.crashGraceMs, this.#lookEveryMs);
     this.#beatAt = 0;
     this.#lookAt = 0;
     while (!signal.aborted && session.isOpen) {
@@ -235,9 +234,9 @@ export class Lifeline {
 
   async #look(session: Connection, maySpeakAt: number): Promise<void> {
     const { workerId, crashGraceMs } = this.#options.worker;
-    const missing = await answered(session, this.#store.liveness.look(session, workerId));
+    const look = await answered(session, this.#store.liveness.look(session, workerId));
     const now = performance.now();
-    const gone = this.#deaths.look(missing, now);
+    const gone = this.#deaths.look(look, now);
     this.#lookAt = now + this.#deaths.nextLookMs(this.#lookEveryMs, now);
     if (now < maySpeakAt) return;
     for (const worker of gone)
@@ -250,9 +249,14 @@ export class Lifeline {
     await answered(session, this.#store.workerStates.record(session, snapshot));
   }
 
+  #newDeathWatch(): DeathWatch {
+    return new DeathWatch(this.#options.worker.crashGraceMs, this.#lookEveryMs);
+  }
+
   #lead(leads: boolean): void {
     if (leads === this.#leads) return;
     this.#leads = leads;
+    this.#deaths = this.#newDeathWatch();
     this.#lookAt = 0;
     this.#say({ kind: "leads", leads });
   }

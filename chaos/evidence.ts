@@ -1,0 +1,71 @@
+/** What happened around a violation: the task's own lines in the journal, and the faults of that moment. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type pg from "pg";
+import type { Violation } from "./checker/law.ts";
+import { readEffects } from "./ledger.ts";
+
+const LINES_EACH_SIDE = 10;
+const MOST_TASKS = 10;
+const AROUND_MS = 10_000;
+
+interface Line {
+  readonly seq: string;
+  readonly at: Date;
+  readonly text: string;
+}
+
+export async function linesAround(
+  client: pg.Client,
+  folder: string,
+  violations: readonly Violation[],
+): Promise<string> {
+  const parts: string[] = [];
+  const tasks = new Set(violations.map(({ task }) => task));
+  for (const task of [...tasks].slice(0, MOST_TASKS)) {
+    const broken = violations.filter((violation) => violation.task === task);
+    const lines = await journalLines(client, task, broken[0]?.seq ?? null);
+    parts.push(
+      `task ${task}`,
+      ...broken.map(({ law, detail, seq }) => `  BROKEN: ${law} (${detail}) at ${seq ?? "rest"}`),
+      ...lines.map(({ seq, at, text }) => `  ${seq} ${at.toISOString()} ${text}`),
+      ...effectLines(folder, task),
+      ...faultLines(folder, lines),
+      "",
+    );
+  }
+  return parts.join("\n");
+}
+
+async function journalLines(client: pg.Client, task: string, seq: number | null): Promise<Line[]> {
+  const { rows } = await client.query<Line>(
+    `select seq, at, op || ' ' || status || ' run ' || run_no || coalesce(' claim ' || claim_id, '')
+            || coalesce(' worker ' || worker_id, '') || ' by "' || said_by || '" in ' || xid as text
+       from chaos.journal where task_id = $1 order by seq`,
+    [task],
+  );
+  const middle = seq === null ? rows.length - 1 : rows.findIndex((line) => Number(line.seq) >= seq);
+  return rows.slice(Math.max(0, middle - LINES_EACH_SIDE), middle + LINES_EACH_SIDE + 1);
+}
+
+function effectLines(folder: string, task: string): string[] {
+  return readEffects(folder)
+    .filter((effect) => effect.task === task)
+    .map(({ at, run, claim, worker }) => `  ${at} body ${run} claim ${claim} worker ${worker}`);
+}
+
+function faultLines(folder: string, lines: readonly Line[]): string[] {
+  const file = join(folder, "nemesis.jsonl");
+  const [first, last] = [lines[0]?.at, lines.at(-1)?.at];
+  if (first === undefined || last === undefined || !existsSync(file)) return [];
+  const isNear = (line: string): boolean => {
+    const { began, ended = began } = JSON.parse(line) as { began: string; ended?: string };
+    return (
+      Date.parse(ended) > Number(first) - AROUND_MS && Date.parse(began) < Number(last) + AROUND_MS
+    );
+  };
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "" && isNear(line))
+    .map((line) => `  fault ${line}`);
+}

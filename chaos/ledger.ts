@@ -1,0 +1,82 @@
+/**
+ * What is written down outside the database, line by line at the end of a file: a process that is killed leaves what it
+ * had written, and nothing that the database loses or rolls back goes with it.
+ */
+import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type pg from "pg";
+
+/** A body began. */
+export interface Effect {
+  readonly task: string;
+  readonly claim: string;
+  readonly worker: string;
+  readonly run: number;
+  readonly name: string;
+  readonly at: string;
+}
+
+/** What a caller of Posthaste did, and what it was told. `unknown`: it was told nothing that it could rely on. */
+export interface ClientNote {
+  readonly op: "send" | "cancel" | "wait";
+  readonly type: "invoked" | "ok" | "unknown";
+  readonly task: string;
+  readonly answer?: unknown;
+  readonly at: string;
+}
+
+export function writeLine(file: string, line: object): void {
+  appendFileSync(file, `${JSON.stringify(line)}\n`);
+}
+
+export function effectsFile(folder: string, pid: number): string {
+  return join(folder, `effects-${pid}.jsonl`);
+}
+
+export function clientFile(folder: string): string {
+  return join(folder, "client.jsonl");
+}
+
+/** A line that was cut off by a kill is no line. */
+function readLines<Line>(file: string): Line[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line.endsWith("}"))
+    .map((line) => JSON.parse(line) as Line);
+}
+
+export function readEffects(folder: string): Effect[] {
+  return readdirSync(folder)
+    .filter((name) => name.startsWith("effects-"))
+    .flatMap((name) => readLines<Effect>(join(folder, name)));
+}
+
+export function readClientNotes(folder: string): ClientNote[] {
+  return readLines<ClientNote>(clientFile(folder));
+}
+
+/** Puts the files beside the journal, for the laws to compare. Again at every call. */
+export async function loadLedgers(client: pg.Client, folder: string): Promise<void> {
+  const notes = readClientNotes(folder).filter(({ type }) => type === "ok");
+  const told = (op: ClientNote["op"]): ClientNote[] => notes.filter((note) => note.op === op);
+  await client.query("truncate chaos.acknowledged, chaos.effects, chaos.waits, chaos.cancels");
+  await client.query(
+    "insert into chaos.acknowledged select task from jsonb_to_recordset($1::jsonb) as l (task uuid)",
+    [JSON.stringify(told("send"))],
+  );
+  await client.query(
+    `insert into chaos.cancels
+     select task, answer #>> '{}' from jsonb_to_recordset($1::jsonb) as l (task uuid, answer jsonb)`,
+    [JSON.stringify(told("cancel"))],
+  );
+  await client.query(
+    "insert into chaos.waits select * from jsonb_to_recordset($1::jsonb) as l (task uuid, answer jsonb)",
+    [JSON.stringify(told("wait"))],
+  );
+  await client.query(
+    `insert into chaos.effects
+     select * from jsonb_to_recordset($1::jsonb) as l (task uuid, claim uuid, worker uuid, run int, name text)`,
+    [JSON.stringify(readEffects(folder))],
+  );
+}

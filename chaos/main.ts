@@ -1,0 +1,79 @@
+/**
+ * `npm run chaos -- --seed n --minutes m --workers w`: real workers and a real PostgreSQL under faults that a seed
+ * chooses, and the laws that hold after anything. Exits with 0 if they hold and everything that must happen sometimes
+ * did, 1 if a law is broken, 2 if the run has shown too little.
+ */
+import { randomInt } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { runChaos, type ChaosReport } from "./run-chaos.ts";
+
+const HELP = `npm run chaos -- [--seed n] [--minutes m] [--workers w]
+
+  --seed n      chooses faults, their order and their length (default: by chance; it is printed first)
+  --minutes m   how long faults are inflicted (default: 1)
+  --workers w   how many worker processes (default: 4)
+
+Exits with 0: no law broken, and everything that must happen sometimes did; 1: a law is broken, everything is kept;
+2: no law broken, but something never happened: try a longer run.`;
+
+const EXIT_CODES = { ok: 0, violated: 1, inconclusive: 2 } as const;
+const USAGE_EXIT_CODE = 64;
+
+function readNumber(name: string, text: string | undefined, otherwise: number): number {
+  const value = text === undefined ? otherwise : Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new TypeError(`expected --${name} to be a number above 0, found ${text}`);
+}
+
+function readOptions(): { seed: number; minutes: number; workers: number } | undefined {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: "string" },
+      minutes: { type: "string" },
+      workers: { type: "string" },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help === true) return undefined;
+  return {
+    seed: Math.floor(readNumber("seed", values.seed, randomInt(1, 1_000_000))),
+    minutes: readNumber("minutes", values.minutes, 1),
+    workers: Math.ceil(readNumber("workers", values.workers, 4)),
+  };
+}
+
+function print({ violations, sometimes, faults, tasks, outcome, folder }: ChaosReport): void {
+  console.log(`\n${tasks} tasks; faults:`);
+  for (const [name, times] of Object.entries(faults)) console.log(`  ${times} × ${name}`);
+  console.log("\nsometimes:");
+  for (const { what, times } of sometimes) {
+    console.log(`  ${times === 0 ? "NEVER" : String(times).padStart(5)}  ${what}`);
+  }
+  console.log(`\nlaws broken: ${violations.length}`);
+  for (const { law, task, detail } of violations) console.log(`  ${law}: ${task}, ${detail}`);
+  if (violations.length > 0) console.log(`\n${readFileSync(join(folder, "evidence.txt"), "utf8")}`);
+  if (outcome !== "ok") console.log(`everything is kept in ${folder}`);
+  console.log(outcome);
+}
+
+try {
+  const options = readOptions();
+  if (options === undefined) console.log(HELP);
+  else {
+    console.log(`seed ${options.seed}`);
+    const report = await runChaos({
+      ...options,
+      durationMs: options.minutes * 60_000,
+      gapMs: [300, 1_200],
+      say: (line) => console.log(line),
+    });
+    print(report);
+    process.exitCode = EXIT_CODES[report.outcome];
+  }
+} catch (error) {
+  if (!(error instanceof TypeError)) throw error;
+  console.error(`${error.message}\n\n${HELP}`);
+  process.exitCode = USAGE_EXIT_CODE;
+}

@@ -1,0 +1,66 @@
+/** After the faults: everything is mended, and what is left to do is done or recovered, within a bound. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Crew } from "./crew.ts";
+import type { Nemesis } from "./nemesis.ts";
+import type { Producers } from "./producers.ts";
+import type { Stage } from "./stage.ts";
+
+const WITHIN_MS = 90_000;
+const SAY_EVERY_MS = 5_000;
+
+/** How long it took until nothing was under way any more, or undefined if that did not happen in time. */
+export async function quiesce(
+  { stage, crew, nemesis, producers, say }: QuiescingRun,
+  withinMs = WITHIN_MS,
+): Promise<number | undefined> {
+  await nemesis.stop();
+  await mend(stage, crew, producers);
+  await producers.stop();
+  await crew.ready();
+  const began = Date.now();
+  let saidAt = began;
+  for (let left = await underWay(stage); left.length > 0; left = await underWay(stage)) {
+    if (Date.now() - began > withinMs) return undefined;
+    if (Date.now() - saidAt > SAY_EVERY_MS) {
+      say(`left: ${left.join(", ")}`);
+      saidAt = Date.now();
+    }
+    await sleep(200);
+  }
+  const quietAfterMs = Date.now() - began;
+  await producers.settle();
+  return quietAfterMs;
+}
+
+export interface QuiescingRun {
+  readonly stage: Stage;
+  readonly crew: Crew;
+  readonly nemesis: Nemesis;
+  readonly producers: Producers;
+  readonly say: (line: string) => void;
+}
+
+/** A fault that was itself hit by another may have left something broken. */
+async function mend(stage: Stage, crew: Crew, producers: Producers): Promise<void> {
+  for (const { process } of crew.members) process.kill("SIGCONT");
+  for (const { wire } of [...crew.members, producers]) {
+    wire.calm();
+    wire.proxy.speak();
+    wire.proxy.heal();
+  }
+  await stage.server.startAgain(); // attaches, if it runs
+  await stage.ask((client) =>
+    client.query("select posthaste.resume_queue(queue) from posthaste.queues"),
+  );
+}
+
+/** How many tasks of each kind have not ended. */
+async function underWay({ ask }: Stage): Promise<string[]> {
+  return ask(async (client) => {
+    const { rows } = await client.query<{ kind: string }>(
+      `select count(*) || ' ' || name || ' ' || status as kind from posthaste.tasks
+        where status in ('PENDING', 'CLAIMED', 'RUNNING') group by name, status order by name, status`,
+    );
+    return rows.map(({ kind }) => kind);
+  });
+}

@@ -1,0 +1,19 @@
+/** The app of the worker processes in a chaos run: everything is noticed within seconds. */
+import { posthaste } from "posthaste";
+import { queues, tasks } from "./tasks.ts";
+
+export const app = posthaste({
+  tasks,
+  queues,
+  prefetchBuffer: Number(process.env["CHAOS_PREFETCH"] ?? 0),
+  claimLeaseMs: 3_000,
+  recovery: {
+    runnerHeartbeatIntervalMs: 1_000,
+    claimerHeartbeatIntervalMs: 1_000,
+    claimedStaleThresholdMs: 2_000,
+    runningStaleThresholdMs: 3_000,
+    checkIntervalMs: 1_000,
+    crashGraceMs: 1_000,
+  },
+  resilience: { dbRetryInitialMs: 100, dbRetryMaxMs: 500, notifyPollIntervalMs: 1_000 },
+});

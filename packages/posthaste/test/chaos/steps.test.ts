@@ -1,0 +1,271 @@
+/**
+ * Something goes wrong at every step between claim and result, in each of four ways. Afterwards the laws hold, and every
+ * task has ended as its policy says.
+ */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { posthaste, type Posthaste } from "posthaste";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { checkLaws } from "../../../../chaos/checker/check-laws.ts";
+import { installJournal } from "../../../../chaos/journal.ts";
+import { loadLedgers } from "../../../../chaos/ledger.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { silentLogger } from "../support/loggers.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { spawnWorkerProcess } from "../support/worker-process.ts";
+import {
+  goFile,
+  once,
+  reachedFile,
+  repeated,
+  stepConfig,
+  type Act,
+  type BodyStep,
+  type StepInput,
+} from "./step-app.ts";
+import { openStepWire, type StepWire, type WireStep } from "./step-wire.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const folder = mkdtempSync(join(tmpdir(), "posthaste-steps-"));
+let client: pg.Client;
+let sender: Posthaste;
+
+beforeAll(async () => {
+  client = new pg.Client(db.url);
+  await client.connect();
+  await installJournal(client);
+  sender = posthaste({ database: db.url, logger: silentLogger });
+});
+
+beforeEach(async () => {
+  await client.query("truncate chaos.journal");
+});
+
+/** Whatever a test has started is gone before the next one: it would take the tasks of others. */
+const opened: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((close) => close()));
+}, 60_000);
+
+afterAll(async () => {
+  await sender.close();
+  await client.end();
+  rmSync(folder, { recursive: true });
+});
+
+const wireSteps: readonly WireStep[] = [
+  "claim sent",
+  "claim committed",
+  "claim acknowledged",
+  "start sent",
+  "start committed",
+  "start acknowledged",
+  "finish sent",
+  "finish committed",
+  "finish acknowledged",
+  "progress sent",
+  "progress committed",
+  "child send sent",
+  "child send committed",
+  "heartbeat sent",
+  "heartbeat committed",
+  "release sent",
+  "release committed",
+];
+const bodySteps: readonly BodyStep[] = ["body begun", "effect done"];
+type Step = WireStep | BodyStep;
+const steps: readonly Step[] = [...wireSteps, ...bodySteps];
+
+interface Case {
+  readonly step: Step;
+  readonly queue: string;
+  readonly ids: readonly string[];
+}
+
+const queueOf = (step: Step): string => step.replaceAll(" ", "-");
+const isWireStep = (step: Step): step is WireStep => (wireSteps as readonly Step[]).includes(step);
+/** A worker watches the link of its moves and that of its heartbeats. On the others the driver gives up after 40 s; here the network does. */
+const isUnwatched = (step: Step): boolean => /^(?:progress|child)/.test(step);
+const HANG_MS = 1_000;
+/** Twenty processes that start at once on a small machine take their time. */
+const REACH_MS = 80_000;
+const isReleased = (step: Step): boolean => step.startsWith("release");
+
+/** A worker on a wire of its own, with four tasks in a queue of its own; resolves when the step was reached. */
+async function goThrough(step: Step, act: Act): Promise<Case> {
+  const queue = queueOf(step);
+  let kill = (): void => undefined;
+  const wire = await openStepWire(db.url, {
+    step: isWireStep(step) ? step : undefined,
+    act,
+    kill: () => kill(),
+  });
+  const input: StepInput = {
+    folder,
+    ms: step.startsWith("heartbeat") ? 1_500 : 300,
+    fails: isWireStep(step) ? null : { step, act },
+  };
+  const ids: string[] = [];
+  for (const task of [repeated, once, repeated, once]) {
+    ids.push((await sender.send(task, input, { queue })).id);
+  }
+  const victim = await startVictim(wire, queue, act);
+  opened.push(victim.close);
+  kill = victim.kill;
+  if (isReleased(step)) await stopWhenFetchedAhead(queue, victim.stop);
+  await reach(step, act, queue, wire);
+  return { step, queue, ids };
+}
+
+interface Victim {
+  readonly kill: () => void;
+  readonly stop: () => void;
+  readonly close: () => Promise<void>;
+}
+
+/** Only what is killed needs a process of its own. */
+async function startVictim(wire: StepWire, queue: string, act: Act): Promise<Victim> {
+  if (act !== "kill") {
+    const app: Posthaste = posthaste({ ...stepConfig(wire.url, [queue]), logger: silentLogger });
+    const worker = app.worker({ queues: [queue], concurrency: 2 });
+    const started = worker.start();
+    started.catch(() => undefined); // seen by close
+    return {
+      kill: () => undefined,
+      stop: () => void worker.stop(),
+      close: async () => {
+        wire.proxy.heal();
+        await app.close();
+        await wire.proxy.close();
+      },
+    };
+  }
+  const { worker, started } = spawnWorkerProcess({
+    app: fileURLToPath(new URL("step-app.ts", import.meta.url)),
+    args: [`--queues=${queue}`, "--concurrency=2"],
+    env: { DATABASE_URL: wire.url, STEP_QUEUE: queue },
+  });
+  started.catch(() => undefined); // it may be killed before
+  return {
+    kill: () => worker.kill("SIGKILL"),
+    stop: () => worker.kill("SIGTERM"),
+    close: async () => {
+      worker.kill("SIGKILL");
+      await worker.exited;
+      await wire.proxy.close();
+    },
+  };
+}
+
+async function stopWhenFetchedAhead(queue: string, stop: () => void): Promise<void> {
+  await waitUntil(`tasks of ${queue} to be fetched ahead`, async () => {
+    const rows = await db.sql(
+      "select from posthaste.active_tasks where queue = $1 and started_at is null",
+      [queue],
+    );
+    return rows.length > 0;
+  });
+  stop();
+}
+
+async function reach(step: Step, act: Act, queue: string, wire: StepWire): Promise<void> {
+  if (isWireStep(step)) {
+    await inTime(step, wire.reached);
+    if (act === "hang" && isUnwatched(step)) setTimeout(() => wire.proxy.cutAll(), HANG_MS);
+    return;
+  }
+  await waitUntil(
+    `the step ${step}`,
+    () => existsSync(reachedFile(folder, queue, repeated.name)),
+    REACH_MS,
+  );
+  if (act === "lost connection") wire.proxy.cutAll();
+  writeFileSync(goFile(folder, queue), "");
+}
+
+async function inTime(what: string, reached: Promise<void>): Promise<void> {
+  let isReached = false;
+  void reached.then(() => (isReached = true));
+  await waitUntil(`the step ${what}`, () => isReached, REACH_MS);
+}
+
+interface Ended {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly errorCode: string | null;
+  /** A body began under a claim that its worker did not end. */
+  readonly isOrphaned: boolean;
+}
+
+async function endsOf({ ids }: Case): Promise<Ended[]> {
+  return db.sql<Ended>(
+    `select id, name, status, error_code as "errorCode",
+            exists (select from chaos.edges e where e.task_id = id and e.from_status = 'RUNNING'
+                       and e.said_by <> 'posthaste worker') as "isOrphaned"
+       from posthaste.tasks where id = any ($1)`,
+    [ids],
+  );
+}
+
+/** Of the tasks that are never tried again. */
+function wentWrong(step: BodyStep): string | undefined {
+  const file = reachedFile(folder, queueOf(step), once.name);
+  return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+}
+
+/** What its policy says. */
+function expected({ id, name, isOrphaned }: Ended, step: Step, act: Act): [string, string | null] {
+  if (name === repeated.name) return ["COMPLETED", null];
+  const hasFailed = !isWireStep(step) && wentWrong(step) === id;
+  if (hasFailed && act === "throw") return ["FAILED", "UNHANDLED_ERROR"];
+  if (hasFailed && act === "hang") return ["FAILED", "TASK_TIMEOUT"];
+  return act === "kill" && isOrphaned ? ["FAILED", "WORKER_CRASHED"] : ["COMPLETED", null];
+}
+
+test.each(["kill", "throw", "hang", "lost connection"] as const)(
+  "%s at every step",
+  async (act) => {
+    for (const file of readdirSync(folder)) {
+      if (!file.startsWith("effects")) rmSync(join(folder, file));
+    }
+    // Nobody waits for these answers, and a killed process least of all.
+    const isPointless = (step: Step): boolean =>
+      act === "kill" && ["progress committed", "heartbeat committed"].includes(step);
+    const chosen = steps.filter((step) => !isPointless(step));
+    const cases = await Promise.all(chosen.map((step) => goThrough(step, act)));
+    const rescuer = posthaste({
+      ...stepConfig(
+        db.url,
+        cases.map(({ queue }) => queue),
+      ),
+      logger: silentLogger,
+    });
+    opened.push(() => rescuer.close());
+    await rescuer.worker({ concurrency: 20 }).start();
+    const underWay = `select queue from posthaste.ready_tasks union all select queue from posthaste.active_tasks`;
+    const isQuiet = async (): Promise<boolean> => (await db.sql(underWay)).length === 0;
+    await waitUntil("everything to end", isQuiet, 30_000);
+    await loadLedgers(client, folder);
+    // Of earlier acts: their tasks are gone from the tables.
+    await client.query(
+      "delete from chaos.effects where task_id not in (select task_id from posthaste.submissions)",
+    );
+    expect(await checkLaws(client)).toEqual([]);
+    for (const each of cases) {
+      for (const end of await endsOf(each)) {
+        expect([each.step, end.name, end.status, end.errorCode]).toEqual([
+          each.step,
+          end.name,
+          ...expected(end, each.step, act),
+        ]);
+      }
+    }
+  },
+  150_000,
+);
