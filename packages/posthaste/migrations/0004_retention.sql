@@ -1,11 +1,13 @@
 -- What is over is deleted after a while: one function for each category, a batch at a time, oldest first.
 --
 -- They run with the rights of their owner where roles are set up (`posthaste roles`): a worker prunes what is old, and
--- can delete nothing else. Each is one statement, so that a crash leaves nothing half deleted. Rows that somebody has
+-- can delete nothing else. Each call is one statement, so that a crash leaves nothing half deleted. Rows that somebody has
 -- locked are left for the next round: who never waits holds up nobody, and two that prune at once share the work. None of
 -- the rows is ever updated once it is old, so a ctid stays what it was.
 --
--- enable_seqscan and enable_sort are off, because a session keeps the plans it made while the tables were empty.
+-- enable_seqscan and enable_sort are off, because a session keeps the plans it made while the tables were empty. And a
+-- submission is looked up in a lateral query with a lock of its own, which cannot become a join: statistics from a moment
+-- when all rows were deleted and not yet vacuumed make every join look free (48 s for a batch).
 
 create function @schema.retention_cutoff(keep_hours integer) returns timestamptz
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -33,9 +35,9 @@ begin
 end
 $$;
 
--- States of workers, workers that are gone for good and hold nothing, and recoveries, except where one still keeps others
--- from recovering its task. Served by the three indexes on time, and by a look at what is under way and at the registry,
--- which are small.
+-- States of workers, workers that have not been heard of and hold nothing, and recoveries, except where one still keeps
+-- others from recovering its task. A worker whose row is gone and that wakes up after all registers anew. Served by the
+-- two indexes on time, and by a look at what is under way and at the registry, which are small.
 create function @schema.prune_worker_states(keep_hours integer, most integer) returns integer
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
 declare
@@ -52,7 +54,7 @@ begin
     delete from @schema.workers
      where worker_id = any (array(
        select worker_id from @schema.workers
-        where state in ('stopped', 'dead') and coalesce(died_at, last_heartbeat_at) < cutoff
+        where greatest(last_heartbeat_at, died_at) < cutoff
           and worker_id <> all (array(select distinct worker_id from @schema.active_tasks))
         order by last_heartbeat_at limit most for update skip locked))
     returning 1
@@ -70,10 +72,76 @@ begin
 end
 $$;
 
--- Tasks that ended longer ago than that, with everything that is stored of them; their keys are free again. Tasks of a
--- workflow stay with their workflow. Served by finished_tasks_time_idx and the keys of the other tables.
---   since: where an earlier batch of the same round has got to, so that what is left standing is walked over once.
+-- The first id of version 7 that could be made at this moment.
+create function @schema.first_id_at(moment timestamptz) returns uuid
+language sql stable strict parallel safe set search_path = pg_catalog, pg_temp
+return rpad(lpad(to_hex(floor(extract(epoch from moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid;
+
+-- Deletes tasks that have ended, with everything that is stored of them; their keys are free again.
+create function @schema.forget_tasks(places tid[], ids uuid[]) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  delete from @schema.finished_tasks where ctid = any (places);
+  delete from @schema.submissions where task_id = any (ids);
+  delete from @schema.attempts where task_id = any (ids);
+  delete from @schema.progress where task_id = any (ids);
+end
+$$;
+
+-- Tasks that ended longer ago than that, found by their ids, which are in the order of sending: what ended before the
+-- cutoff was sent before it. So two stretches of finished_tasks_id_idx are walked: ids from before the cutoff, and ids
+-- that are ahead of the time, which there are none of unless a caller chose them or its clock is wrong. What lies between
+-- comes before the cutoff in its turn. Tasks of a workflow stay with their workflow.
+--   start: where an earlier call has got to, so that what is left standing (it was sent long ago and ended lately) is
+--   walked over once. A call walks over ten times what it may delete.
+--   reached: where the next one goes on. Null: there is no more.
 create function @schema.prune_tasks(
+  keep_hours integer, most integer, start uuid default '00000000-0000-0000-0000-000000000000',
+  out pruned integer, out reached uuid
+)
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off as $$
+declare
+  cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
+  sent_later constant uuid := @schema.first_id_at(cutoff);
+  -- Clocks differ a little, and what is fresh need not be looked at.
+  ahead constant uuid := @schema.first_id_at(statement_timestamp() + interval '1 hour');
+  is_first constant boolean := start < sent_later;
+  walk_from constant uuid := case when is_first then start else greatest(start, ahead) end;
+  stretch_end constant uuid := case when is_first then sent_later else '04000000-0000-0000-0000-000000000000' end;
+  walk_end uuid;
+  places tid[];
+  ids uuid[];
+begin
+  select task_id into walk_end
+    from @schema.finished_tasks
+   where task_id >= walk_from and task_id < stretch_end
+   order by task_id offset 10 * most limit 1;
+  select coalesce(array_agg(place), '{}'), coalesce(array_agg(task_id), '{}') into places, ids
+    from (
+      select ended.ctid as place, ended.task_id
+        from @schema.finished_tasks as ended
+       cross join lateral (
+         select from @schema.submissions
+          where task_id = ended.task_id and workflow_id is null for update skip locked
+       ) as sent
+       where ended.task_id >= walk_from and ended.task_id < coalesce(walk_end, stretch_end)
+         and ended.finished_at < cutoff
+       order by ended.task_id
+       limit most
+         for update of ended skip locked
+    ) as old;
+  perform @schema.forget_tasks(places, ids);
+  pruned := cardinality(ids);
+  reached := case when pruned = most then ids[most]
+                  when walk_end is not null then walk_end
+                  when is_first then ahead end;
+end
+$$;
+
+-- The same for ids that are in no order, oldest first. Served by finished_tasks_own_id_idx.
+create function @schema.prune_tasks_of_own_id(
   keep_hours integer, most integer, since timestamptz default '-infinity', out pruned integer, out reached timestamptz
 )
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -81,24 +149,26 @@ set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set ena
 set enable_bitmapscan = off as $$
 declare
   cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
+  latest timestamptz;
+  places tid[];
+  ids uuid[];
 begin
-  with old as materialized (
-    select ended.ctid as place, ended.task_id, ended.finished_at
-      from @schema.finished_tasks as ended
-      join @schema.submissions as sent on sent.task_id = ended.task_id
-     where ended.finished_at >= since and ended.finished_at < cutoff and sent.workflow_id is null
-     order by ended.finished_at
-     limit most
-       for update of ended, sent skip locked
-  ), ended as (
-    delete from @schema.finished_tasks where ctid = any (array(select place from old))
-  ), sent as (
-    delete from @schema.submissions where task_id = any (array(select task_id from old))
-  ), tried as (
-    delete from @schema.attempts where task_id = any (array(select task_id from old))
-  ), said as (
-    delete from @schema.progress where task_id = any (array(select task_id from old))
-  )
-  select count(*), max(finished_at) into pruned, reached from old;
+  select coalesce(array_agg(place), '{}'), coalesce(array_agg(task_id), '{}'), max(finished_at) into places, ids, latest
+    from (
+      select ended.ctid as place, ended.task_id, ended.finished_at
+        from @schema.finished_tasks as ended
+       cross join lateral (
+         select from @schema.submissions
+          where task_id = ended.task_id and workflow_id is null for update skip locked
+       ) as sent
+       where ended.task_id >= '04000000-0000-0000-0000-000000000000'
+         and ended.finished_at >= since and ended.finished_at < cutoff
+       order by ended.finished_at
+       limit most
+         for update of ended skip locked
+    ) as old;
+  perform @schema.forget_tasks(places, ids);
+  pruned := cardinality(ids);
+  reached := case when pruned = most then latest end;
 end
 $$;

@@ -1,6 +1,7 @@
 /** Retention: what is over is deleted after a while, in small batches, so that nobody notices but the disk. */
 import type { RecoveryConfig } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
+import type { PrunedBatch } from "../store/queries/prune-records.ts";
 import type { Database } from "./database.ts";
 
 /** Heartbeats; states of workers, with workers that are gone and recoveries; tasks that have ended. */
@@ -24,7 +25,21 @@ export interface PruneOptions {
   readonly categories?: readonly RetentionCategory[];
   /** Only count what would be deleted. */
   readonly dryRun?: boolean;
+  /** What several rounds have in common, so that each goes on where the one before had to stop. */
+  readonly places?: PrunePlaces;
 }
+
+/** Where each category that is not at its end has got to. */
+export type PrunePlaces = Map<RetentionCategory, PrunePlace>;
+
+interface PrunePlace {
+  readonly pass: number;
+  /** Null: the pass is at its beginning. */
+  readonly from: string | null;
+}
+
+/** A way to what is old, a batch at a time. */
+type PrunePass = (from: string | null) => Promise<PrunedBatch>;
 
 /** Rows of a table in one statement: a few milliseconds of locks that nobody else wants. */
 const BATCH = 1_000;
@@ -37,7 +52,7 @@ const nothing: Pruned = { heartbeats: 0, workerStates: 0, terminalRecords: 0 };
 export async function prune(
   database: Database,
   retention: Retention,
-  { categories = retentionCategories, dryRun = false }: PruneOptions = {},
+  { categories = retentionCategories, dryRun = false, places = new Map() }: PruneOptions = {},
 ): Promise<PruneRound> {
   const hours: Readonly<Record<RetentionCategory, number | null>> = {
     heartbeats: retention.heartbeatRetentionHours,
@@ -45,7 +60,6 @@ export async function prune(
     terminalRecords: retention.terminalRecordRetentionHours,
   };
   const pruned: Record<RetentionCategory, number> = { ...nothing };
-  const unfinished: RetentionCategory[] = [];
   for (const category of categories) {
     const keepHours = hours[category];
     if (keepHours === null) continue;
@@ -53,17 +67,30 @@ export async function prune(
       pruned[category] = await count(database, category, keepHours);
       continue;
     }
-    const next = batchesOf(database, category, keepHours);
-    for (let batches = 1, last = BATCH; last >= BATCH; batches++) {
-      last = await next();
-      pruned[category] += last;
-      if (last >= BATCH && batches >= MOST_BATCHES) {
-        unfinished.push(category);
-        break;
-      }
-    }
+    const round = await batchesOf(passesOf(database, category, keepHours), places.get(category));
+    pruned[category] = round.pruned;
+    if (round.place === undefined) places.delete(category);
+    else places.set(category, round.place);
   }
-  return { ...pruned, unfinished };
+  return { ...pruned, unfinished: categories.filter((category) => places.has(category)) };
+}
+
+/** The batches of one round, and where they had to stop: undefined if all passes are at their end. */
+async function batchesOf(
+  passes: readonly PrunePass[],
+  place: PrunePlace = { pass: 0, from: null },
+): Promise<{ pruned: number; place: PrunePlace | undefined }> {
+  let { pass, from } = place;
+  let total = 0;
+  for (let batches = 0; batches < MOST_BATCHES; batches++) {
+    const next = passes[pass];
+    if (next === undefined) return { pruned: total, place: undefined };
+    const { pruned, reached } = await next(from);
+    total += pruned;
+    from = reached;
+    if (reached === null) pass++;
+  }
+  return { pruned: total, place: pass < passes.length ? { pass, from } : undefined };
 }
 
 /** Round after round, until nothing is left. */
@@ -73,30 +100,36 @@ export async function pruneAll(
   dryRun: boolean,
 ): Promise<Pruned> {
   const total = { ...nothing };
+  const places: PrunePlaces = new Map();
   let categories: readonly RetentionCategory[] = retentionCategories;
   while (categories.length > 0) {
-    const { unfinished, ...pruned } = await prune(database, retention, { categories, dryRun });
+    const { unfinished, ...pruned } = await prune(database, retention, {
+      categories,
+      dryRun,
+      places,
+    });
     for (const category of categories) total[category] += pruned[category];
     categories = unfinished;
   }
   return total;
 }
 
-/** Deletes the next batch and says how many rows that were; fewer than a batch: nothing is left. */
-function batchesOf(
+function passesOf(
   { store, reads }: Database,
   category: RetentionCategory,
   keepHours: number,
-): () => Promise<number> {
-  const { pruneRecords } = store;
-  if (category === "heartbeats") return () => pruneRecords.heartbeats(reads, keepHours, BATCH);
-  if (category === "workerStates") return () => pruneRecords.workerStates(reads, keepHours, BATCH);
-  let since: string | null = null;
-  return async () => {
-    const { pruned, reached } = await pruneRecords.tasks(reads, keepHours, BATCH, since);
-    since = reached ?? since;
-    return pruned;
-  };
+): readonly PrunePass[] {
+  const { heartbeats, workerStates, tasks, tasksOfOwnId } = store.pruneRecords;
+  if (category === "terminalRecords")
+    return [tasks, tasksOfOwnId].map((pass) => (from) => pass(reads, keepHours, BATCH, from));
+  const oldest = category === "heartbeats" ? heartbeats : workerStates;
+  return [
+    async () => {
+      const pruned = await oldest(reads, keepHours, BATCH);
+      // What is oldest needs no place: it is where it always is.
+      return { pruned, reached: pruned < BATCH ? null : "" };
+    },
+  ];
 }
 
 function count(
@@ -120,10 +153,14 @@ export function retentionRounds(
   log: Logger,
 ): () => Promise<void> {
   const dueAt = new Map<RetentionCategory, number>();
+  const places: PrunePlaces = new Map();
   return async () => {
     const now = performance.now();
     const categories = retentionCategories.filter((each) => (dueAt.get(each) ?? 0) <= now);
-    const { unfinished, ...pruned } = await prune(database, retention, { categories });
+    const { unfinished, ...pruned } = await prune(database, retention, {
+      categories,
+      places,
+    });
     for (const category of categories) {
       const isSoon = category === "heartbeats" || unfinished.includes(category);
       dueAt.set(category, isSoon ? now : now + HOUR_MS);

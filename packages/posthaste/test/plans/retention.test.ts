@@ -2,9 +2,11 @@
 import { beforeAll, expect, test } from "vitest";
 import type { Connection } from "../../src/store/connection.ts";
 import { migrate } from "../../src/store/migrate.ts";
+import type { PrunedBatch } from "../../src/store/queries/prune-records.ts";
 import { sql, statement, type Db } from "../../src/store/sql.ts";
 import { createStore } from "../../src/store/store.ts";
 import { BEGIN } from "../../src/store/transaction.ts";
+import { idMadeAt } from "../retention/old-rows.ts";
 import { figures } from "../support/figures.ts";
 import { useDatabase } from "../support/database.ts";
 import { explain, prepare, scannedTables } from "./explain.ts";
@@ -14,11 +16,14 @@ const MONTH = 720;
 const db = useDatabase({ isEmpty: true });
 const store = createStore(SCHEMA);
 
-const id = "lpad(to_hex(n), 32, '0')::uuid";
-
 // The thousand that are old lie anywhere among the others, as they do where new rows have taken the room of old ones.
 const at =
   "now() - case when n % 1000 = 7 then interval '31 days' else interval '1 day' end + n * interval '1 ms'";
+
+// The same id wherever it is asked for.
+const tail = "lpad(to_hex(n), 16, '0')";
+const id = idMadeAt(at, tail);
+const ownId = "('a' || lpad(to_hex(n), 31, '0'))::uuid";
 
 interface Batch {
   readonly call: (run: Db, keepHours: number) => Promise<unknown>;
@@ -32,6 +37,17 @@ const batches: Readonly<Record<string, Batch>> = {
   "1,000 of 1,000,000 tasks": {
     call: (run, keepHours) => store.pruneRecords.tasks(run, keepHours, 1_000, null),
     mostBuffers: 20_000,
+    scans: [],
+  },
+  "no task that is ahead of the time": {
+    call: (run, keepHours) =>
+      store.pruneRecords.tasks(run, keepHours, 1_000, "03000000-0000-0000-0000-000000000000"),
+    mostBuffers: 100,
+    scans: [],
+  },
+  "100 of 100,000 tasks of own ids": {
+    call: (run, keepHours) => store.pruneRecords.tasksOfOwnId(run, keepHours, 1_000, null),
+    mostBuffers: 2_000,
     scans: [],
   },
   "200 of 200,000 heartbeats": {
@@ -57,6 +73,10 @@ async function fill(): Promise<void> {
     select ${id}, 'some-task', 'default', 100, '{}', ${at} - interval '1 hour' from generate_series(1, 1000000) as n;
     insert into ${SCHEMA}.finished_tasks (task_id, status, enqueued_at, finished_at)
     select ${id}, 'COMPLETED', ${at}, ${at} from generate_series(1, 1000000) as n;
+    insert into ${SCHEMA}.submissions (task_id, name, queue, priority, input, sent_at)
+    select ${ownId}, 'some-task', 'default', 100, '{}', ${at} from generate_series(1, 100000) as n;
+    insert into ${SCHEMA}.finished_tasks (task_id, status, enqueued_at, finished_at)
+    select ${ownId}, 'COMPLETED', ${at}, ${at} from generate_series(1, 100000) as n;
     insert into ${SCHEMA}.attempts
       (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
     select ${id}, 1, ${id}, ${id}, now(), now(), now(), 'FAILED' from generate_series(1, 100000) as n;
@@ -105,4 +125,29 @@ test("a batch looks at what it deletes, also by a plan from when the tables were
       expect.soft((await explain(connection, nothing)).buffers, name).toBeLessThan(100);
     }
   }
+}, 180_000);
+
+test("100,000 that were sent long ago and ended lately are walked over, ten thousand at a time", async () => {
+  const sent = "now() - interval '40 days' + (n * 7919 % 100000) * interval '1 s'";
+  await db.sql(`
+    with each as materialized (select ${idMadeAt(sent, tail)} as id from generate_series(1, 100000) as n), sent as (
+      insert into ${SCHEMA}.submissions (task_id, name, queue, priority, input, sent_at)
+      select id, 'some-task', 'default', 100, '{}', now() - interval '40 days' from each
+    )
+    insert into ${SCHEMA}.finished_tasks (task_id, status, enqueued_at, finished_at)
+    select id, 'COMPLETED', now(), now() from each`);
+  const connection = await db.connect("reads");
+  let from: string | null = null;
+  for (let batch = 0; batch < 10; batch++) {
+    const start: string | null = from;
+    const call = (run: Db): Promise<PrunedBatch> =>
+      store.pruneRecords.tasks(run, MONTH, 1_000, start);
+    const { buffers, executionMs } = await explain(connection, await prepare(connection, call));
+    figures("10,000 walked over", { ms: executionMs, buffers });
+    // Each row is looked at twice at most, and no submission is.
+    expect.soft(buffers).toBeLessThan(21_000);
+    from = (await call(connection)).reached;
+  }
+  const rest = await store.pruneRecords.tasks(connection, MONTH, 1_000, from);
+  expect(rest.pruned).toBe(1_000);
 }, 180_000);

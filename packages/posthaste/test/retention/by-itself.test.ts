@@ -6,7 +6,7 @@ import { retentionRounds } from "../../src/engine/prune.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { recordingLogger } from "../support/loggers.ts";
-import { addEnded, addHeartbeats, defaults } from "./old-rows.ts";
+import { addEnded, addHeartbeats, addManyEnded, defaults } from "./old-rows.ts";
 
 const db = useDatabase();
 useCleanTables(db);
@@ -63,14 +63,10 @@ test("what a round did not get to is for the next tick, not for the next hour", 
     log,
   });
   try {
-    await db.sql(
-      `with n as materialized (select gen_random_uuid() as id from generate_series(1, 50001)), sent as (
-         insert into posthaste.submissions (task_id, name, queue, priority, input, sent_at)
-         select id, 'old', 'default', 100, '{}', now() - interval '70 days' from n
-       )
-       insert into posthaste.finished_tasks (task_id, status, enqueued_at, finished_at)
-       select id, 'COMPLETED', now() - interval '70 days', now() - interval '60 days' from n`,
-    );
+    await addManyEnded(db, 50_001, {
+      sent: "now() - interval '70 days'",
+      ended: "now() - interval '60 days'",
+    });
     const tick = retentionRounds(database, defaults, log);
     await tick();
     expect(await rows()).toMatchObject({ tasks: 1 });

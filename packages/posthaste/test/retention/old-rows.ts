@@ -1,5 +1,4 @@
 /** Rows of the age that a test needs, and a round of retention. */
-import { randomUUID } from "node:crypto";
 import { databaseAt, readConfig } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
 import {
@@ -13,12 +12,10 @@ import { silentLogger } from "../support/loggers.ts";
 
 export const defaults: Retention = readConfig({}, {}).config.recovery;
 
-/** One round with the retention of the defaults, except where `over` says otherwise. */
-export async function pruneOnce(
+export async function withDatabase<Answer>(
   db: TestDatabase,
-  over: Partial<Retention> = {},
-  options?: PruneOptions,
-): Promise<PruneRound> {
+  work: (database: Database) => Promise<Answer>,
+): Promise<Answer> {
   const database = new Database({
     locate: async () => databaseAt(db.url),
     schema: "posthaste",
@@ -26,23 +23,55 @@ export async function pruneOnce(
     log: silentLogger,
   });
   try {
-    return await prune(database, { ...defaults, ...over }, options);
+    return await work(database);
   } finally {
     await database.close();
   }
 }
 
+/** One round with the retention of the defaults, except where `over` says otherwise. */
+export function pruneOnce(
+  db: TestDatabase,
+  over: Partial<Retention> = {},
+  options?: PruneOptions,
+): Promise<PruneRound> {
+  return withDatabase(db, (database) => prune(database, { ...defaults, ...over }, options));
+}
+
 export interface EndedSeed {
   /** How long ago it ended, as PostgreSQL writes an interval. */
   readonly ago: string;
+  /** How long ago it was sent; if not said, when it ended. */
+  readonly sentAgo?: string;
+  /** Of the caller's own. Otherwise one that was made when it was sent. */
+  readonly id?: string;
   readonly status?: "COMPLETED" | "FAILED" | "CANCELLED" | "EXPIRED";
   readonly key?: string;
   readonly workflowId?: string;
 }
 
+/** An expression: an id of version 7, as it would have been made at that moment. */
+export const idMadeAt = (moment: string, tail = "substr(md5(random()::text), 1, 16)") =>
+  `(lpad(to_hex(floor(extract(epoch from ${moment}) * 1000)::bigint), 12, '0') || '7000' || ${tail})::uuid`;
+
+/** Ids of version 7 that were made so long ago, or will be. */
+export async function idsMade(db: TestDatabase, agos: readonly string[]): Promise<string[]> {
+  const rows = await db.sql<{ id: string }>(
+    `select ${idMadeAt("statement_timestamp() - ago::interval")} as id
+       from unnest($1::text[]) with ordinality as each (ago, position) order by position`,
+    [agos],
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** Tasks that ended a while ago after two attempts, with progress; returns their ids. */
 export async function addEnded(db: TestDatabase, seeds: readonly EndedSeed[]): Promise<string[]> {
-  const items = seeds.map((seed) => ({ id: randomUUID(), status: "COMPLETED", ...seed }));
+  const made = await idsMade(
+    db,
+    seeds.map(({ ago, sentAgo = ago }) => sentAgo),
+  );
+  const items = seeds.map((seed, index) => ({ id: made[index], status: "COMPLETED", ...seed }));
+  const ids = items.map(({ id }) => id ?? "");
   await db.sql(
     `with item as materialized (
        select id, status, key, "workflowId", statement_timestamp() - ago::interval as at
@@ -65,7 +94,26 @@ export async function addEnded(db: TestDatabase, seeds: readonly EndedSeed[]): P
        from item`,
     [JSON.stringify(items)],
   );
-  return items.map(({ id }) => id);
+  return ids;
+}
+
+/** Ended tasks, so many of them, by the expressions of `n` that say when each was sent and when it ended. */
+export async function addManyEnded(
+  db: TestDatabase,
+  count: number,
+  { sent, ended, id = idMadeAt(sent) }: { sent: string; ended: string; id?: string },
+): Promise<void> {
+  await db.sql(
+    `with each as materialized (
+       select ${id} as id, ${sent} as sent_at, ${ended} as ended_at from generate_series(1, $1::int) as n
+     ), sent as (
+       insert into posthaste.submissions (task_id, name, queue, priority, input, sent_at)
+       select id, 'old', 'default', 100, '{}', sent_at from each
+     )
+     insert into posthaste.finished_tasks (task_id, status, enqueued_at, finished_at)
+     select id, 'COMPLETED', sent_at, ended_at from each`,
+    [count],
+  );
 }
 
 export async function addHeartbeats(db: TestDatabase, agos: readonly string[]): Promise<void> {

@@ -5,7 +5,7 @@ import { defineTask } from "../../src/index.ts";
 import { addActive, addReady } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
-import { addEnded, pruneOnce } from "./old-rows.ts";
+import { addEnded, addManyEnded, pruneOnce } from "./old-rows.ts";
 
 const db = useDatabase();
 useCleanTables(db);
@@ -109,15 +109,11 @@ test("its key is free again", async () => {
   expect((await app.send(old, undefined, { key: "k" })).id).not.toBe(id);
 });
 
-test("a round is bounded, takes the oldest first, and says that there is more", async () => {
-  await db.sql(
-    `with n as materialized (select gen_random_uuid() as id, n from generate_series(1, 50500) as n), sent as (
-       insert into posthaste.submissions (task_id, name, queue, priority, input, sent_at)
-       select id, 'old', 'default', 100, '{}', now() - interval '70 days' from n
-     )
-     insert into posthaste.finished_tasks (task_id, status, enqueued_at, finished_at)
-     select id, 'COMPLETED', now() - interval '70 days', now() - interval '60 days' - n * interval '1 second' from n`,
-  );
+test("a round is bounded, takes what was sent first, and says that there is more", async () => {
+  await addManyEnded(db, 50_500, {
+    sent: "now() - interval '70 days' - n * interval '1 second'",
+    ended: "now() - interval '60 days' - n * interval '1 second'",
+  });
   expect(await pruneOnce(db)).toMatchObject({
     terminalRecords: 50_000,
     unfinished: ["terminalRecords"],

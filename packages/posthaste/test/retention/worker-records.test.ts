@@ -89,22 +89,25 @@ describe("a worker's row", () => {
     return rows.map(({ id }) => id).sort((a, b) => a.localeCompare(b));
   };
 
-  test("goes when it has stopped, or was found dead, a week ago", async () => {
-    await addWorker("stopped", old);
+  test("goes when nothing was heard of it for a week, nor said about it", async () => {
+    for (const state of ["stopped", "running", "stopping"]) await addWorker(state, old);
     await addWorker("dead", "60 days", old);
     const stays = [
       await addWorker("stopped", young),
+      await addWorker("running", young),
+      await addWorker("stopping", young),
       await addWorker("dead", "60 days", young),
-      await addWorker("running", "60 days"),
-      await addWorker("stopping", "60 days"),
     ];
-    expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ workerStates: 2 });
-    expect(await pruneOnce(db)).toMatchObject({ workerStates: 2 });
+    expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ workerStates: 4 });
+    expect(await pruneOnce(db)).toMatchObject({ workerStates: 4 });
     expect(await left()).toEqual(stays.sort((a, b) => a.localeCompare(b)));
   });
 
-  test("stays while it owns a task", async () => {
-    const workerId = await addWorker("dead", "60 days", "60 days");
+  test.each([
+    ["dead", "60 days"],
+    ["running", null],
+  ])("stays while it owns a task (%s)", async (state, diedAgo) => {
+    const workerId = await addWorker(state, "60 days", diedAgo);
     await addActive(db, [{ workerId }]);
     expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ workerStates: 0 });
     expect(await pruneOnce(db)).toMatchObject({ workerStates: 0 });

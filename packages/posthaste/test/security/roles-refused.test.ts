@@ -104,7 +104,13 @@ describe("the migrator", () => {
 });
 
 describe("functions", () => {
-  const withOwnersRights = ["cancel", "prune_heartbeats", "prune_tasks", "prune_worker_states"];
+  const withOwnersRights = [
+    "cancel",
+    "prune_heartbeats",
+    "prune_tasks",
+    "prune_tasks_of_own_id",
+    "prune_worker_states",
+  ];
 
   test("only cancel() and those that prune run with their owner's rights, and PUBLIC may call none", async () => {
     const functions = await db.sql(

@@ -1,7 +1,7 @@
 import { sql, statement, type Db, type SqlText } from "../sql.ts";
 
-/** What a batch of tasks has deleted, and up to which end it has got: null if there was nothing. */
-export interface PrunedTasks {
+/** What a batch has deleted, and where the next one goes on: null if there is no more. */
+export interface PrunedBatch {
   readonly pruned: number;
   readonly reached: string | null;
 }
@@ -18,7 +18,11 @@ export function pruneRecords(schema: SqlText) {
 
   const TASKS = statement(sql`
     select pruned as "pruned", reached::text as "reached"
-      from ${schema}.prune_tasks($1::int, $2::int, $3::timestamptz)`);
+      from ${schema}.prune_tasks($1::int, $2::int, $3::uuid)`);
+
+  const TASKS_OF_OWN_ID = statement(sql`
+    select pruned as "pruned", reached::text as "reached"
+      from ${schema}.prune_tasks_of_own_id($1::int, $2::int, $3::timestamptz)`);
 
   const CUTOFF = sql`statement_timestamp() - $1::int * interval '1 hour'`;
 
@@ -29,7 +33,7 @@ export function pruneRecords(schema: SqlText) {
     select (
       (select count(*) from ${schema}.worker_states where taken_at < ${CUTOFF})
       + (select count(*) from ${schema}.workers
-          where state in ('stopped', 'dead') and coalesce(died_at, last_heartbeat_at) < ${CUTOFF}
+          where greatest(last_heartbeat_at, died_at) < ${CUTOFF}
             and worker_id <> all (array(select distinct worker_id from ${schema}.active_tasks)))
       + (select count(*) from ${schema}.recoveries
           where recovered_at < ${CUTOFF} and not (decision = 'skip' and due_at > statement_timestamp()))
@@ -39,7 +43,9 @@ export function pruneRecords(schema: SqlText) {
     select count(*)::int as "pruned"
       from ${schema}.finished_tasks as ended
       join ${schema}.submissions as sent on sent.task_id = ended.task_id
-     where ended.finished_at < ${CUTOFF} and sent.workflow_id is null`);
+     where ended.finished_at < ${CUTOFF} and sent.workflow_id is null
+       and (ended.task_id < ${schema}.first_id_at(${CUTOFF})
+         or ended.task_id >= ${schema}.first_id_at(statement_timestamp() + interval '1 hour'))`);
 
   const figure =
     (asked: typeof HEARTBEATS) =>
@@ -48,20 +54,20 @@ export function pruneRecords(schema: SqlText) {
       return row?.pruned ?? 0;
     };
 
+  const batch =
+    (asked: typeof TASKS, beginning: string) =>
+    async (db: Db, keepHours: number, most: number, from: string | null): Promise<PrunedBatch> => {
+      const [row] = await db.query<PrunedBatch>(asked, [keepHours, most, from ?? beginning]);
+      return row ?? { pruned: 0, reached: null };
+    };
+
   return {
     /** Each takes the hours that are kept and the most rows of a table to delete. */
     heartbeats: figure(HEARTBEATS),
     workerStates: figure(WORKER_STATES),
-    /** @param since where the batch before has got to; null: from the beginning */
-    async tasks(
-      db: Db,
-      keepHours: number,
-      most: number,
-      since: string | null,
-    ): Promise<PrunedTasks> {
-      const [row] = await db.query<PrunedTasks>(TASKS, [keepHours, most, since ?? "-infinity"]);
-      return row ?? { pruned: 0, reached: null };
-    },
+    /** Each takes also where the batch before has got to; null: from the beginning. */
+    tasks: batch(TASKS, "00000000-0000-0000-0000-000000000000"),
+    tasksOfOwnId: batch(TASKS_OF_OWN_ID, "-infinity"),
     /** Each takes the hours that are kept, and deletes nothing. */
     count: {
       heartbeats: figure(COUNT_HEARTBEATS),
