@@ -35,6 +35,9 @@ export interface ChaosReport {
   readonly folder: string;
 }
 
+/** A fault that meets nobody at work shows nothing. */
+const WARM_UP_MS = 2_000;
+
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const stage = await openStage();
   options.say(`folder ${stage.folder}`);
@@ -57,6 +60,7 @@ async function runOn(stage: Stage, options: ChaosOptions): Promise<ChaosReport> 
   try {
     const producers = await Producers.start({ ...at, seed, count: workers });
     try {
+      await sleep(WARM_UP_MS);
       const nemesis = new Nemesis({ stage, crew, producers, random, gapMs });
       say(`${workers} workers, faults for ${Math.round(durationMs / 1_000)} s`);
       await sleep(durationMs);

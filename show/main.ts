@@ -3,11 +3,12 @@
  * they miss. Without an argument it lists what there is.
  */
 import { foundation } from "./foundation.ts";
+import { recovery } from "./recovery.ts";
 import type { Shows } from "./show.ts";
 import { speed } from "./speed.ts";
 import { worker } from "./worker.ts";
 
-const areas: Readonly<Record<string, Shows>> = { foundation, speed, worker };
+const areas: Readonly<Record<string, Shows>> = { foundation, speed, worker, recovery };
 
 const [wanted] = process.argv.slice(2);
 const [area = "", number = ""] = wanted?.split(".") ?? [];

@@ -17,9 +17,10 @@ function enter(ctx: TaskContext, event: "begin" | "done"): void {
   appendFileSync(join(DEMO_LEDGER, `${process.pid}.ndjson`), `${line}\n`);
 }
 
-/** Ends at once. */
+/** Ends at once. If its worker dies, it may run again. */
 export const greet = defineTask({
   name: "greet",
+  onCrash: "requeue",
   input: z.object({ name: z.string() }),
   run: async ({ name }, ctx) => {
     enter(ctx, "begin");
@@ -29,9 +30,10 @@ export const greet = defineTask({
   },
 });
 
-/** Takes a while: some of these are running when a worker is told to stop. */
+/** Takes a while: some of these are running when a worker is killed. They may run again, too. */
 export const renderReport = defineTask({
   name: "render-report",
+  onCrash: "requeue",
   input: z.object({ pages: z.number().int().positive() }),
   run: async ({ pages }, ctx) => {
     enter(ctx, "begin");
@@ -41,9 +43,10 @@ export const renderReport = defineTask({
   },
 });
 
-/** Fails for a reason of its own, and is not tried again. */
+/** Fails for a reason of its own, and is not tried again, least of all when nobody knows how far it came. */
 export const chargeCard = defineTask({
   name: "charge-card",
+  onCrash: "fail",
   input: z.object({ cents: z.number().int() }),
   errors: ["CARD_DECLINED"],
   run: (_input, ctx) => {
@@ -57,7 +60,7 @@ export const fetchPage = defineTask({
   name: "fetch-page",
   input: z.object({ url: z.string() }),
   errors: ["SITE_BUSY"],
-  retry: exponential({ baseMs: 200, maxRetries: 3, retryFor: ["SITE_BUSY"] }),
+  retry: exponential({ baseMs: 200, maxRetries: 3, retryFor: ["SITE_BUSY", "WORKER_CRASHED"] }),
   run: ({ url }, ctx) => {
     enter(ctx, "begin");
     if (ctx.attempt < 3) return fail("SITE_BUSY");

@@ -7,7 +7,7 @@ export interface Audit {
   readonly lines: readonly string[];
   /** Acknowledged, and not ended in the database. */
   readonly lost: number;
-  /** Whose body came to its end more than once. */
+  /** Whose body came to its end more than once, other than in an attempt that a killed worker did not live to report. */
   readonly finishedTwice: number;
   readonly problems: readonly string[];
 }
@@ -17,6 +17,8 @@ interface Row {
   readonly name: string;
   readonly status: TaskStatus;
   readonly run_no: number;
+  /** Claims of attempts that were cut short by the death of their worker. */
+  readonly cut: readonly string[];
 }
 
 export async function audit(
@@ -25,11 +27,19 @@ export async function audit(
   folder: string,
   handles: readonly TaskHandle[],
 ): Promise<Audit> {
-  const { rows } = await client.query<Row>(`select id, name, status, run_no from ${schema}.tasks`);
+  const { rows } = await client.query<Row>(
+    `select id, name, status, run_no, array(
+              select claim_id::text from ${schema}.attempts where task_id = id and outcome = 'WORKER_FAILURE'
+            ) as cut
+       from ${schema}.tasks`,
+  );
   const byId = new Map(rows.map((row) => [row.id, row]));
   const ledger = readLedger(folder);
   const begun = tally(ledger.filter(({ event }) => event === "begin").map(({ task }) => task));
-  const done = tally(ledger.filter(({ event }) => event === "done").map(({ task }) => task));
+  const isDone = ledger.filter(({ event }) => event === "done");
+  const done = tally(isDone.map(({ task }) => task));
+  const cut = new Set(rows.flatMap((row) => row.cut));
+  const reported = tally(isDone.filter(({ claim }) => !cut.has(claim)).map(({ task }) => task));
 
   const isLost = ({ id }: TaskHandle): boolean => {
     const row = byId.get(id);
@@ -38,7 +48,8 @@ export async function audit(
   const problems = rows.flatMap((row) => {
     const { id, name, status, run_no } = row;
     const seen = begun.get(id) ?? 0;
-    if (seen !== run_no)
+    // A worker may be killed between its claim and the first line of the body.
+    if (seen > run_no || seen < run_no - row.cut.length)
       return [`${name} ${id}: ${run_no} attempts in the database, ${seen} in the ledger`];
     if (status === TaskStatus.COMPLETED && !done.has(id))
       return [`${name} ${id}: completed, but never done`];
@@ -50,7 +61,7 @@ export async function audit(
   return {
     lines: summary(rows),
     lost: handles.filter(isLost).length,
-    finishedTwice: [...done.values()].filter((times) => times > 1).length,
+    finishedTwice: [...reported.values()].filter((times) => times > 1).length,
     problems,
   };
 }

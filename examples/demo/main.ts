@@ -1,15 +1,16 @@
 /**
- * `npm run demo`: an embedded PostgreSQL, two worker processes, a few hundred tasks of every fate, one worker stopped
- * half-way; then the books are compared: the database's against the ledger that the handlers wrote outside it.
+ * `npm run demo`: an embedded PostgreSQL, two worker processes, a few hundred tasks of every fate, one worker killed
+ * half-way, missed and recovered; then the books are compared: the database's against the ledger that the handlers wrote outside it.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { TASK_TERMINAL_STATES, TaskStatus } from "posthaste";
+import { TASK_TERMINAL_STATES, type TaskStatus } from "posthaste";
 import { audit } from "./audit.ts";
 import { draw, tell, type Counts } from "./progress.ts";
+import { Killing } from "./killing.ts";
 import { startWorker, type WorkerProcess } from "./worker-process.ts";
 
 const DEADLINE_MS = 50_000;
@@ -61,26 +62,19 @@ async function demo(): Promise<number> {
   }
 }
 
-/** Draws until everything has ended; half-way, one worker is told to stop. */
+/** Draws until everything has ended; half-way, one worker is killed. */
 async function watch(client: pg.Client, total: number): Promise<void> {
   const [first] = workers;
-  let isStopped = false;
+  const killing = new Killing(client, schema);
   for (;;) {
     const counts = await count(client);
     const ended = TASK_TERMINAL_STATES.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
     draw(counts, total);
+    await killing.look();
     if (ended >= total) return;
     if (Date.now() - startedAt > DEADLINE_MS)
       return tell("this takes too long; counting what there is");
-    if (!isStopped && first !== undefined && ended > total / 2) {
-      isStopped = true;
-      const running = counts[TaskStatus.RUNNING] ?? 0;
-      tell(
-        `${first.name} gets SIGTERM while ${running} tasks run: it ends what it has begun and exits`,
-      );
-      first.kill("SIGTERM");
-      void first.exited.then((code) => tell(`${first.name} has exited with code ${code}`));
-    }
+    if (!killing.isDone && first !== undefined && ended > total / 2) await killing.kill(first);
     await sleep(150);
   }
 }

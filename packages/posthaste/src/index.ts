@@ -54,6 +54,7 @@ export {
   type ResultCode,
   type ThrownCode,
 } from "./domain/errors.ts";
+export type { InterruptionEvidence, RecoveryCause } from "./domain/interruption.ts";
 export type { Json } from "./domain/json.ts";
 export type { Logger } from "./domain/logger.ts";
 export {

@@ -117,6 +117,7 @@ export interface RecoveryAdminParts {
   readonly workerRecovery: WorkerRecoveryConfig;
   readonly hooks: HookRunner;
   readonly log: Logger;
+  readonly definitions: NonNullable<Recoverer["definitions"]>;
 }
 
 const BY_ADMIN = "admin";
@@ -125,7 +126,7 @@ const nobodyResilient = { multiplier: 1, flags: [] } as const;
 
 /** @param ask runs a question once the schema stands, again if the connection was lost */
 export function makeRecoveryAdmin(
-  { database, recovery, workerRecovery, hooks, log }: RecoveryAdminParts,
+  { database, recovery, workerRecovery, hooks, log, definitions }: RecoveryAdminParts,
   ask: <Answer>(question: () => Promise<Answer>) => Promise<Answer>,
 ): RecoveryAdmin {
   const { store, reads } = database;
@@ -135,6 +136,7 @@ export function makeRecoveryAdmin(
     recoveredBy: BY_ADMIN,
     hooks,
     log,
+    definitions,
   };
   const recoverEach = async (
     given: DryRunOptions | undefined,

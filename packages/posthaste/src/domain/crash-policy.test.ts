@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { fixed } from "../define/retry-policies.ts";
 import {
+  crashOptions,
   decideCrash,
-  storedCrashOptions,
   type CrashCircumstances,
   type HeldFacts,
   type TaskRecoveryAnswer,
@@ -196,9 +196,23 @@ describe("what was stored with the task", () => {
     ['{"maxCrashes":"7"}', { maxCrashes: 3 }],
     ["[1]", { retry: null, onCrash: undefined, maxCrashes: 3 }],
     ['"text"', { retry: null }],
-  ])("%s", (options, expected) => expect(storedCrashOptions(options)).toMatchObject(expected));
+  ])("%s", (options, expected) => expect(crashOptions(options, undefined)).toMatchObject(expected));
 
   test("its retry policy is read too", () => {
-    expect(storedCrashOptions(JSON.stringify({ retry: crashes })).retry).toEqual(crashes);
+    expect(crashOptions(JSON.stringify({ retry: crashes }), undefined).retry).toEqual(crashes);
+  });
+});
+
+test("what was sent without any option takes those of the definition; what was sent with one, only its own", () => {
+  const definition = { retry: undefined, onCrash: "requeue", maxCrashes: 7 } as const;
+  expect(crashOptions(null, definition)).toEqual({
+    retry: null,
+    onCrash: "requeue",
+    maxCrashes: 7,
+  });
+  expect(crashOptions('{"timeoutMs": 5}', definition)).toEqual({
+    retry: null,
+    onCrash: undefined,
+    maxCrashes: 3,
   });
 });

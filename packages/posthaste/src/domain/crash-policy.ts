@@ -186,10 +186,23 @@ export function decideInterrupted(
   return decideCrash(facts, { cause: "shutdown", settings, answer, thresholdMs: 0 }, random);
 }
 
-/** As it was stored with the task, as JSON text. Rows may come from SQL: what is not an option is none. */
-export function storedCrashOptions(options: string | null): CrashOptions {
-  const parsed: unknown = options === null ? null : JSON.parse(options);
-  const { retry, onCrash, maxCrashes } = isRecord(parsed) ? parsed : {};
+/** What a definition says of crashes. */
+export interface CrashDefinition {
+  readonly retry: RetryPolicy | undefined;
+  readonly onCrash: CrashRule | undefined;
+  readonly maxCrashes: number | undefined;
+}
+
+/**
+ * What was sent decides: JSON text, perhaps from SQL, and what is not an option there is none. A task that was sent without
+ * any option takes those of the definition, where there is one.
+ */
+export function crashOptions(
+  options: string | null,
+  definition: CrashDefinition | undefined,
+): CrashOptions {
+  const said: unknown = options === null ? definition : JSON.parse(options);
+  const { retry, onCrash, maxCrashes } = isRecord(said) ? said : {};
   const isLimit = typeof maxCrashes === "number" && Number.isInteger(maxCrashes) && maxCrashes >= 1;
   return {
     retry: parseRetryPolicy(retry),

@@ -2,11 +2,7 @@
  * Takes tasks from workers that crashed, fell silent or shut down: finds them, asks the hook, decides, moves them in one
  * statement a page, and tells those whom it concerns. Every caller does it this way, with a hook and without.
  */
-import {
-  decideCrash,
-  storedCrashOptions,
-  type TaskRecoveryAnswer,
-} from "../domain/crash-policy.ts";
+import { crashOptions, decideCrash, type TaskRecoveryAnswer } from "../domain/crash-policy.ts";
 import {
   interruptionError,
   interruptionEvidence,
@@ -96,10 +92,10 @@ async function decide(
   cause: RecoveryCause,
   found: FoundTask,
 ): Promise<DecidedTask> {
-  const { settings } = recoverer;
+  const { settings, definitions } = recoverer;
   const { id, claimId } = found;
   const thresholdMs = found.thresholdMs > 0 ? found.thresholdMs : USUAL_SKIP_MS;
-  const facts = { ...found, ...storedCrashOptions(found.options) };
+  const facts = { ...found, ...crashOptions(found.options, definitions?.get(found.name)) };
   const answer = await askHook(recoverer, cause, found);
   const circumstances = { cause, settings, answer, thresholdMs };
   const decision = decideCrash(facts, circumstances, Math.random());

@@ -1,6 +1,6 @@
 /** What recovery speaks of: who recovers, what was found and decided, and what hooks and operators are told of it. */
 import type { InterruptedTask, TaskRecoveryEvent } from "../define/hooks.ts";
-import type { CrashDecision, CrashSettings } from "../domain/crash-policy.ts";
+import type { CrashDecision, CrashDefinition, CrashSettings } from "../domain/crash-policy.ts";
 import type { HeldStatus, InterruptionEvidence, RecoveryCause } from "../domain/interruption.ts";
 import type { Json } from "../domain/json.ts";
 import type { Logger } from "../domain/logger.ts";
@@ -16,6 +16,8 @@ export interface Recoverer {
   readonly recoveredBy: string;
   readonly hooks: HookRunner;
   readonly log: Logger;
+  /** Of the tasks that this process knows, by name: for what was sent without any option. */
+  readonly definitions?: ReadonlyMap<string, CrashDefinition>;
   /** Aborted: no further page is begun. */
   readonly signal?: AbortSignal;
 }

@@ -27,6 +27,7 @@ export interface ReaperOptions {
   readonly workerId: string;
   readonly hooks: HookRunner;
   readonly log: Logger;
+  readonly definitions?: Recoverer["definitions"];
   /** One worker at a time does the rounds. Every statement is right with any number of them. Default: this one does. */
   readonly isLeader?: () => boolean;
   /** The worker stops: what is left is others'. */
@@ -147,9 +148,16 @@ async function prune({ database, prune: pruneRecords }: ReaperOptions): Promise<
 const nobodyResilient = { multiplier: 1, flags: [] } as const;
 
 export function recovererOf(options: ReaperOptions): Recoverer {
-  const { database, workerRecovery, workerId, hooks, log, signal } = options;
-  const recoverer = { database, settings: workerRecovery, recoveredBy: workerId, hooks, log };
-  return signal === undefined ? recoverer : { ...recoverer, signal };
+  const { database, workerRecovery, workerId, hooks, log, definitions, signal } = options;
+  return {
+    database,
+    settings: workerRecovery,
+    recoveredBy: workerId,
+    hooks,
+    log,
+    ...(definitions && { definitions }),
+    ...(signal && { signal }),
+  };
 }
 
 function countTaken(tasks: readonly RecoveredTask[]): number {

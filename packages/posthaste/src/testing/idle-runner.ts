@@ -73,7 +73,7 @@ export class IdleRunner {
   /** Returns when nothing due is left and nothing runs. */
   async #work(workers: Worker[], { timeoutMs, concurrency }: Required<IdleOptions>): Promise<void> {
     const { app, store, db, queues } = this.#parts;
-    const deadline = performance.now() + timeoutMs;
+    let deadline = Infinity;
     const served = new Set<string>();
     for (;;) {
       await this.#expireOverdue();
@@ -86,6 +86,8 @@ export class IdleRunner {
         const worker = app.worker({ queues: missing, concurrency });
         workers.push(worker);
         await worker.start();
+        // What the machine needs to start a worker is not the tasks' time.
+        if (served.size === 0) deadline = performance.now() + timeoutMs;
         for (const queue of missing) served.add(queue);
       }
       await pause(LOOK_EVERY_MS);

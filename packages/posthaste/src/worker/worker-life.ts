@@ -247,10 +247,11 @@ export class WorkerLife {
   async #decideInterrupted(): Promise<void> {
     const { loop, services } = this.#parts;
     const { database, hooks, workerId: recoveredBy, log } = services;
-    const settings = this.#setup.plan.workerRecovery;
+    const { plan, registry } = this.#setup;
+    const settings = plan.workerRecovery;
     const over = new AbortController();
     const deciding = giveBack(
-      { database, settings, recoveredBy, hooks, log, signal: over.signal },
+      { database, settings, recoveredBy, hooks, log, definitions: registry, signal: over.signal },
       loop.held.interrupted,
     ).then(
       () => loop.held.givenBack(),

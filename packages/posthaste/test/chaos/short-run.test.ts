@@ -14,7 +14,6 @@ const reached = [
   "a task sent by another task",
   "a payment in the transaction of its completion",
   "a worker killed",
-  "a running task taken from a worker that was gone, and tried again",
   "the server restarted without a goodbye",
 ];
 
@@ -32,4 +31,6 @@ test("workers that are killed, frozen and cut off, on a server that restarts, br
   expect(report.quietAfterMs).toBeTypeOf("number");
   const happened = report.sometimes.filter(({ times }) => times > 0).map(({ what }) => what);
   expect(happened).toEqual(expect.arrayContaining(reached));
+  // Which of them, is a matter of milliseconds.
+  expect(happened.some((what) => what.includes("taken from a worker"))).toBe(true);
 }, 150_000);

@@ -107,7 +107,8 @@ async function goThrough(step: Step, act: Act): Promise<Case> {
   });
   const input: StepInput = {
     folder,
-    ms: step.startsWith("heartbeat") ? 1_500 : 300,
+    // Long enough for a heartbeat; or for somebody to see that others wait behind it.
+    ms: step.startsWith("heartbeat") ? 1_500 : isReleased(step) ? 2_500 : 300,
     fails: isWireStep(step) ? null : { step, act },
   };
   const ids: string[] = [];
@@ -163,13 +164,14 @@ async function startVictim(wire: StepWire, queue: string, act: Act): Promise<Vic
 }
 
 async function stopWhenFetchedAhead(queue: string, stop: () => void): Promise<void> {
-  await waitUntil(`tasks of ${queue} to be fetched ahead`, async () => {
+  const isAhead = async (): Promise<boolean> => {
     const rows = await db.sql(
       "select from posthaste.active_tasks where queue = $1 and started_at is null",
       [queue],
     );
     return rows.length > 0;
-  });
+  };
+  await waitUntil(`tasks of ${queue} to be fetched ahead`, isAhead, REACH_MS);
   stop();
 }
 

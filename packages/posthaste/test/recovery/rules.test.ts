@@ -43,6 +43,17 @@ async function view(id: string) {
 }
 
 describe("a worker crashed", () => {
+  test("what was sent without any option is judged by the definition that the recovering worker has", async () => {
+    const id = await taskOf();
+    const [row] = await db.sql<{ name: string }>(
+      "select name from posthaste.submissions where task_id = $1",
+      [id],
+    );
+    const task = defineTask({ name: row?.name ?? "", onCrash: "requeue", run: () => null });
+    await round({ definitions: new Map([[task.name, task]]) });
+    expect(await view(id)).toMatchObject({ status: "PENDING", run_no: 1, crash_count: 1 });
+  });
+
   test("what it had claimed goes back to its place, what it ran fails; both are remembered", async () => {
     const [claimed, ran] = await addActive(db, [
       { workerId: deadId, status: "CLAIMED" },

@@ -49,12 +49,24 @@ export class RecoveryStage {
     }
   }
 
-  async start(...args: string[]): Promise<WorkerProcess> {
+  start(...args: string[]): Promise<WorkerProcess> {
+    return this.#start(this.#url, args);
+  }
+
+  /** Under another role, whose password is its name. */
+  startAs(role: string): Promise<WorkerProcess> {
+    const url = new URL(this.#url);
+    url.username = role;
+    url.password = role;
+    return this.#start(url.href, []);
+  }
+
+  async #start(url: string, args: readonly string[]): Promise<WorkerProcess> {
     const worker = await startWorkerProcess({
       app: fileURLToPath(new URL("recovery-app.ts", import.meta.url)),
       args,
       env: {
-        DATABASE_URL: this.#url,
+        DATABASE_URL: url,
         SCENARIO_FOLDER: this.#folder,
         SCENARIO_CONFIG: JSON.stringify(this.#config),
       },

@@ -139,6 +139,47 @@ describe("the worker", () => {
     expect(log.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });
 
+  test("takes over from workers that are gone, asks and lists", async () => {
+    const app = roles.app("worker", { tasks });
+    const handles = await app.sendMany(flaky, ["crashed", "silent", "stale"], { queue: "gone" });
+    const owners = handles.map(() => randomUUID());
+    await db.sql(
+      `with gone as (delete from ${schema}.ready_tasks where queue = 'gone' returning *)
+       insert into ${schema}.active_tasks
+         (task_id, claim_id, worker_id, queue, priority, enqueued_at, run_no, started_at)
+       select task_id, gen_random_uuid(), ($2::uuid[])[array_position($1::uuid[], task_id)], queue, priority, enqueued_at,
+              1, now() - interval '1 hour'
+         from gone`,
+      [handles.map(({ id }) => id), owners],
+    );
+    await db.sql(
+      `insert into ${schema}.workers
+         (worker_id, name, hostname, pid, version, queues, task_names, concurrency, state, last_heartbeat_at, died_at)
+       values ($1, 'w', 'h', 1, '1', '{}', '{}', 1, 'dead', now() - interval '1 hour', now() - interval '1 hour'),
+              ($2, 'w', 'h', 1, '1', '{}', '{}', 1, 'running', now() - interval '1 hour', null)`,
+      owners.slice(0, 2),
+    );
+    expect(await app.admin.workers.list({ staleAfterMs: 1_000 })).toContainEqual(
+      expect.objectContaining({ id: owners[1], isStale: true }),
+    );
+    const options = { sweepThresholdMs: 500, config: { resilientTaskFlags: ["x"] } };
+    expect(await app.admin.sweepStaleWorkers(options)).toMatchObject({ recoveredCount: 2 });
+    const recovery = { checkIntervalMs: 1_000, crashGraceMs: 1_000 };
+    await roles
+      .app("worker", { tasks, recovery })
+      .worker({ queues: ["none"] })
+      .start();
+    await waitUntil("the dead worker's task to be taken", async () => {
+      const rows = await as("reader", `select from ${schema}.active_tasks where queue = 'gone'`);
+      return rows.length === 0;
+    });
+    expect((await app.admin.recoveries.list()).map(({ reason }) => reason).sort()).toEqual([
+      "worker crashed",
+      "worker silent",
+      "worker unknown",
+    ]);
+  });
+
   test("deletes what is old, and nothing that is not", async () => {
     const app = roles.app("worker", { tasks });
     // One that names a time long ago, and one that names none: they are found in two ways.

@@ -161,7 +161,7 @@ test("a claim takes what the plain rule takes, on 300 random cases", async () =>
     }),
     { numRuns: 300 },
   );
-});
+}, 120_000);
 
 test("a row that somebody else is looking at is passed over, and the next one is taken", async () => {
   const [first, second] = await addReady(db, [

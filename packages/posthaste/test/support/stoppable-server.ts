@@ -1,6 +1,6 @@
 /** A PostgreSQL of its own that is stopped and started again under its users, at the same address. fsync is on. */
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -22,6 +22,7 @@ export interface StoppableServer {
   startAgain(): Promise<void>;
   /** Stops it for good; its data stays. */
   stop(): Promise<void>;
+  postmasterPid(): number;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
 }
@@ -45,6 +46,8 @@ export async function startStoppableServer({
     url,
     stopAtOnce: () => pgCtl(layout, "stop", "-w", "-m", "immediate"),
     beginToStop: () => pgCtl(layout, "stop", "-W", "-m", "smart"),
+    postmasterPid: () =>
+      Number(readFileSync(join(layout.data, "postmaster.pid"), "utf8").split("\n")[0]),
     async startAgain() {
       const again = await start();
       if (again.url !== url) throw new Error("the server came back at another address");

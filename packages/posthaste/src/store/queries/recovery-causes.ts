@@ -42,8 +42,12 @@ export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause
        where sent.task_id = held.task_id and sent.flags -> flag.name = 'true'
     ) then ${multiplier}::float8 else 1 end)`;
   const ago = sql`(statement_timestamp() - ${thresholdMs} * interval '1 millisecond')`;
+  // No threshold is shorter than the plain one, which is cheap to ask for: nearly all rows go no further.
+  const plainAgo = sql`(statement_timestamp() - ${threshold}::float8 * interval '1 millisecond')`;
+  const isOld = (instant: SqlText): SqlText =>
+    sql`(${instant} < ${plainAgo} and ${instant} < ${ago})`;
   // After a start of the server nobody is silent for one threshold: while it was away nobody could say anything.
-  const isUp = sql`pg_postmaster_start_time() < ${ago}`;
+  const isUp = isOld(sql`pg_postmaster_start_time()`);
   const claimSign = sql`coalesce(held.heartbeat_at, held.started_at, held.claimed_at)`;
   const withOwner = sql`join ${schema}.workers as owner on owner.worker_id = held.worker_id`;
   const plain = {
@@ -59,7 +63,7 @@ export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause
       ...plain,
       word: sql`'worker crashed'`,
       join: withOwner,
-      condition: sql`owner.state = 'dead' and coalesce(owner.lock_missing_since, owner.died_at) <= ${ago}`,
+      condition: sql`owner.state = 'dead' and ${isOld(sql`coalesce(owner.lock_missing_since, owner.died_at)`)}`,
       lastSignAt: sql`owner.last_heartbeat_at`,
     },
     // The worker's row is locked too: a heartbeat that commits at this moment is seen, and then nothing is taken. One
@@ -68,7 +72,7 @@ export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause
       ...plain,
       word: sql`'worker silent'`,
       join: withOwner,
-      condition: sql`owner.state <> 'dead' and owner.last_heartbeat_at < ${ago} and ${isUp}`,
+      condition: sql`owner.state <> 'dead' and ${isOld(sql`owner.last_heartbeat_at`)} and ${isUp}`,
       locks: sql`for update of held skip locked for share of owner skip locked`,
       lastSignAt: sql`owner.last_heartbeat_at`,
     },
@@ -77,12 +81,12 @@ export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause
       ...plain,
       word: sql`'worker unknown'`,
       condition: sql`not exists (select from ${schema}.workers as owner where owner.worker_id = held.worker_id)
-        and ${claimSign} < ${ago} and ${isUp}`,
+        and ${isOld(claimSign)} and ${isUp}`,
     },
     "claim stale": {
       ...plain,
       word: sql`'claim stale'`,
-      condition: sql`held.started_at is null and ${claimSign} < ${ago} and ${isUp}`,
+      condition: sql`held.started_at is null and ${isOld(claimSign)} and ${isUp}`,
     },
     "lease expired": {
       ...plain,
@@ -93,7 +97,7 @@ export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause
     "run stale": {
       ...plain,
       word: sql`'run stale'`,
-      condition: sql`held.started_at is not null and ${claimSign} < ${ago} and ${isUp}`,
+      condition: sql`held.started_at is not null and ${isOld(claimSign)} and ${isUp}`,
     },
     // It waits for a lock: it is the owner that gives them back.
     shutdown: {

@@ -1,0 +1,49 @@
+/** What operators ask about workers that are gone, and what they are told. */
+import {
+  posthaste,
+  type InterruptionEvidence,
+  type RecoveredTask,
+  type RecoveryCause,
+  type RecoveryInfo,
+  type Sweep,
+  type WorkerInfo,
+} from "../../src/index.ts";
+import { expectType } from "./expect-type.ts";
+
+const { admin } = posthaste();
+
+const workers = await admin.workers.list({ staleAfterMs: 60_000 });
+expectType<WorkerInfo>().is<(typeof workers)[number]>();
+expectType<"running" | "stopping" | "stopped" | "dead">().is<WorkerInfo["state"]>();
+expectType<boolean>().is<WorkerInfo["isStale"]>();
+
+const sweep = await admin.sweepStaleWorkers({
+  sweepThresholdMs: 60_000,
+  recoveryDelayMs: 0,
+  dryRun: true,
+  config: { resilientTaskFlags: ["long"], resilientSweepThresholdMultiplier: 2 },
+});
+expectType<Sweep>().is<typeof sweep>();
+expectType<readonly string[]>().is<(typeof sweep)["workerIds"]>();
+expectType<number>().is<(typeof sweep)["recoveredCount"]>();
+expectType<"release" | "requeue" | "retry" | "fail" | "cancel" | "skip">().is<
+  RecoveredTask["decision"]
+>();
+
+const { tasks } = await admin.requeueStaleClaimed({ dryRun: true });
+expectType<RecoveredTask>().is<(typeof tasks)[number]>();
+await admin.recoverStaleRunning();
+
+const recoveries = await admin.recoveries.list({ limit: 5 });
+expectType<RecoveryInfo>().is<(typeof recoveries)[number]>();
+expectType<RecoveryCause>().is<RecoveryInfo["reason"]>();
+expectType<InterruptionEvidence>().is<RecoveryInfo["evidence"]>();
+
+// @ts-expect-error milliseconds
+await admin.workers.list({ staleAfterMs: "1m" });
+// @ts-expect-error no such option
+await admin.sweepStaleWorkers({ threshold: 5 });
+// @ts-expect-error no such field
+await admin.sweepStaleWorkers({ config: { sweepTresholdMs: 5 } });
+// @ts-expect-error yes or no
+await admin.recoverStaleRunning({ dryRun: "yes" });
