@@ -125,6 +125,26 @@ test("false alarm: its session was lost, and it is back under a new lock", async
   expect(row).toEqual({ lock_missing_since: null });
 });
 
+test("one that came back and is killed before anybody has seen its new lock is missed anew", async () => {
+  const worker = await registered();
+  await gone(worker);
+  const session = await db.connect("vouches");
+  const again = { ...worker, key: await liveness.takeLock(session), session };
+  await beat(again);
+  session.destroy();
+  // No look before it is gone: that would see the lock, and forget that the one before was missing.
+  await expect
+    .poll(() =>
+      db.sql("select from pg_locks where locktype = 'advisory' and objid = $1", [again.key]),
+    )
+    .toEqual([]);
+  expect(await look()).toMatchObject([{ workerId: worker.workerId, key: again.key }]);
+
+  expect(await liveness.declareDead(checker, again, GRACE_MS)).toBe(false);
+  await graceOver(again);
+  expect(await liveness.declareDead(checker, again, GRACE_MS)).toBe(true);
+});
+
 test("false alarm: it has no lock, but it was heard since", async () => {
   const worker = await registered();
   await gone(worker);

@@ -85,7 +85,8 @@ export function liveness(schemaName: string) {
   const STEP_DOWN = statement(sql`select pg_advisory_unlock($1::integer, ${LEADER})`);
 
   // A worker writes its key only after it has taken the lock, so a key that is read here was held at some moment before.
-  // What has not changed since the last look is not written.
+  // What has not changed since the last look is not written. A lock that is missed although its owner was heard since the
+  // mark is another one, or was there once more: it is missed anew. With the old mark the verdict would wait for ever.
   const LOOK = statement(sql`
     with held as materialized (
       select objid::bigint as key
@@ -94,6 +95,7 @@ export function liveness(schemaName: string) {
          and database = (select oid from pg_database where datname = current_database())
     ), seen as materialized (
       select worker_id, liveness_key, last_heartbeat_at, lock_missing_since,
+             last_heartbeat_at > lock_missing_beat as is_heard,
              liveness_key in (select key from held) as is_held
         from ${schema}.workers
        where ${IS_WATCHED} and worker_id <> $2
@@ -103,7 +105,8 @@ export function liveness(schemaName: string) {
              lock_missing_beat = case when not seen.is_held then seen.last_heartbeat_at end
         from seen
        where worker.worker_id = seen.worker_id and worker.liveness_key = seen.liveness_key
-         and (seen.lock_missing_since is not null) = seen.is_held
+         and case when seen.is_held then seen.lock_missing_since is not null
+                  else seen.lock_missing_since is null or seen.is_heard end
     )
     select worker_id as "workerId", liveness_key as "key",
            coalesce(extract(epoch from statement_timestamp() - lock_missing_since)::float8 * 1000, 0) as "missingMs",
