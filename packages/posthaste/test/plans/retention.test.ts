@@ -36,7 +36,8 @@ interface Batch {
 const batches: Readonly<Record<string, Batch>> = {
   "1,000 of 1,000,000 tasks": {
     call: (run, keepHours) => store.pruneRecords.tasks(run, keepHours, 1_000, null),
-    mostBuffers: 20_000,
+    // Before version 17, PostgreSQL goes down the tree for each id of a list.
+    mostBuffers: 25_000,
     scans: [],
   },
   "no task that is ahead of the time": {
@@ -47,7 +48,7 @@ const batches: Readonly<Record<string, Batch>> = {
   },
   "100 of 100,000 tasks of own ids": {
     call: (run, keepHours) => store.pruneRecords.tasksOfOwnId(run, keepHours, 1_000, null),
-    mostBuffers: 2_000,
+    mostBuffers: 2_500,
     scans: [],
   },
   "200 of 200,000 heartbeats": {
