@@ -25,6 +25,10 @@ export interface WorkerInfo {
   readonly pid: number;
   readonly version: string;
   readonly queues: readonly string[];
+  /** The tasks that it can run. */
+  readonly taskNames: readonly string[];
+  /** What else is known of its process: the version of Node, the platform. */
+  readonly metadata: Readonly<Record<string, string>>;
   readonly concurrency: number;
   /** dead: others found that it is gone, and took its tasks. */
   readonly state: "running" | "stopping" | "stopped" | "dead";
@@ -124,6 +128,17 @@ const BY_ADMIN = "admin";
 const MOST_WORKERS = 1_000;
 const nobodyResilient = { multiplier: 1, flags: [] } as const;
 
+type ListedWorker = Awaited<ReturnType<Database["store"]["listWorkers"]>>[number];
+
+function workerInfo({ queues, taskNames, metadata, ...row }: ListedWorker): WorkerInfo {
+  return {
+    ...row,
+    queues: JSON.parse(queues) as string[],
+    taskNames: JSON.parse(taskNames) as string[],
+    metadata: JSON.parse(metadata ?? "{}") as Record<string, string>,
+  };
+}
+
 /** @param ask runs a question once the schema stands, again if the connection was lost */
 export function makeRecoveryAdmin(
   { database, recovery, workerRecovery, hooks, log, definitions }: RecoveryAdminParts,
@@ -153,10 +168,7 @@ export function makeRecoveryAdmin(
       async list(options) {
         const staleAfterMs = readStaleAfter(options, workerRecovery.sweepThresholdMs);
         const rows = await ask(() => store.listWorkers(reads, staleAfterMs, MOST_WORKERS));
-        return rows.map(({ queues, ...row }) => ({
-          ...row,
-          queues: JSON.parse(queues) as string[],
-        }));
+        return rows.map(workerInfo);
       },
     },
     recoveries: {

@@ -108,6 +108,7 @@ async function register(
         queues: plan.queues,
         taskNames: [...registry.keys()],
         concurrency: plan.concurrency,
+        metadata: { node: process.version, platform: `${process.platform} ${process.arch}` },
       });
       return outage.over();
     } catch (error) {

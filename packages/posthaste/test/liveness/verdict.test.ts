@@ -39,6 +39,7 @@ async function registered(): Promise<Registered> {
     queues: ["default"],
     taskNames: [],
     concurrency: 1,
+    metadata: {},
   });
   const key = await liveness.takeLock(session);
   await beat({ workerId, key, session });

@@ -64,6 +64,8 @@ describe("workers.list", () => {
       pid: 4711,
       version: "1.2.3",
       queues: ["default"],
+      taskNames: ["some-task"],
+      metadata: {},
       concurrency: 5,
       state: "running",
       startedAt: expect.any(Date) as unknown,

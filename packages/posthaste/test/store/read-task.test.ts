@@ -52,6 +52,7 @@ test("a running task is read with its worker", async () => {
     queues: ["default"],
     taskNames: ["some-task"],
     concurrency: 5,
+    metadata: {},
   });
   const { id } = await addOneActive(db, { workerId });
 

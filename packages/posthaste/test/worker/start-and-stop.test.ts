@@ -37,6 +37,7 @@ test("a worker registers itself, and says when it has stopped", async () => {
     queues: ["default"],
     task_names: ["note"],
     concurrency: 3,
+    metadata: { node: process.version },
     state: "running",
   });
   await worker.stop();

@@ -8,6 +8,10 @@ export interface ListedWorker {
   readonly version: string;
   /** JSON text. */
   readonly queues: string;
+  /** JSON text. */
+  readonly taskNames: string;
+  /** JSON text. */
+  readonly metadata: string | null;
   readonly concurrency: number;
   readonly state: "running" | "stopping" | "stopped" | "dead";
   readonly startedAt: Date;
@@ -23,7 +27,8 @@ export interface ListedWorker {
 export function listWorkers(schema: SqlText) {
   const LIST = statement(sql`
     select worker.worker_id as "id", worker.name as "name", worker.hostname as "hostname", worker.pid as "pid",
-           worker.version as "version", to_jsonb(worker.queues) as "queues", worker.concurrency as "concurrency",
+           worker.version as "version", to_jsonb(worker.queues) as "queues",
+           to_jsonb(worker.task_names) as "taskNames", worker.metadata as "metadata", worker.concurrency as "concurrency",
            worker.state as "state", worker.started_at as "startedAt", worker.last_heartbeat_at as "lastHeartbeatAt",
            worker.died_at as "diedAt", worker.loop_blocked_ms as "loopBlockedMs",
            worker.state in ('running', 'stopping')

@@ -9,13 +9,15 @@ export interface WorkerRow {
   readonly queues: readonly string[];
   readonly taskNames: readonly string[];
   readonly concurrency: number;
+  /** What else may help to find it; becomes JSON. */
+  readonly metadata: Readonly<Record<string, string>>;
 }
 
 export function registerWorker(schema: SqlText) {
   const REGISTER = statement(sql`
     insert into ${schema}.workers
-      (worker_id, name, hostname, pid, version, queues, task_names, concurrency, state)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, 'running')
+      (worker_id, name, hostname, pid, version, queues, task_names, concurrency, metadata, state)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'running')
     on conflict (worker_id) do update set state = 'running', last_heartbeat_at = clock_timestamp()`);
 
   const SET_STATE = statement(sql`
@@ -24,7 +26,8 @@ export function registerWorker(schema: SqlText) {
 
   return {
     async register(db: Db, row: WorkerRow): Promise<void> {
-      const { workerId, name, hostname, pid, version, queues, taskNames, concurrency } = row;
+      const { workerId, name, hostname, pid, version, queues, taskNames, concurrency, metadata } =
+        row;
       await db.query(REGISTER, [
         workerId,
         name,
@@ -34,6 +37,7 @@ export function registerWorker(schema: SqlText) {
         queues,
         taskNames,
         concurrency,
+        JSON.stringify(metadata),
       ]);
     },
     async setState(db: Db, workerId: string, state: "stopping" | "stopped"): Promise<void> {

@@ -23,9 +23,7 @@ export function watchedWorker(
     schema,
     hostname: hostname(),
     pid: process.pid,
-    // Twice within a grace: a worker that reconnects is heard of before its grace is over. And often enough to say, when
-    // its tasks are taken from it, that its event loop is blocked.
-    beatMs: Math.min(LONGEST_BEAT_MS, crashGraceMs / 2.5, runningStaleThresholdMs / 4),
+    beatMs: beatMs(config, plan),
     runnerHeartbeatIntervalMs,
     claimerHeartbeatIntervalMs,
     claimLeaseMs,
@@ -33,4 +31,22 @@ export function watchedWorker(
     runningStaleThresholdMs,
     config: JSON.stringify(effectiveConfig(config, plan)),
   };
+}
+
+/**
+ * Twice within a grace: a worker that reconnects is heard of before its grace is over. Often enough to say, when its tasks
+ * are taken from it, that its event loop is blocked. And as often as sweepers were told to expect.
+ */
+export function beatMs(
+  { recovery }: Pick<Config, "recovery">,
+  { workerRecovery }: Pick<WorkerPlan, "workerRecovery">,
+): number {
+  const { crashGraceMs, runningStaleThresholdMs } = recovery;
+  const { enabled, heartbeatIntervalMs } = workerRecovery;
+  return Math.min(
+    LONGEST_BEAT_MS,
+    crashGraceMs / 2.5,
+    runningStaleThresholdMs / 4,
+    enabled ? heartbeatIntervalMs : Infinity,
+  );
 }
