@@ -264,6 +264,8 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
           leading: "no",
         }),
       indexes: ["workers_pkey"],
+      // Whether anybody else is there: a row for each worker.
+      scans: ["workers"],
       mostBuffers: 100,
     },
   ];

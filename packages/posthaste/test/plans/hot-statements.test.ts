@@ -41,7 +41,7 @@ describe.each(hotCalls(millions))("$name", (hotCall) => {
 
     figures(name, { ms: plan.executionMs, buffers: plan.buffers, by: plan.indexes.join(" + ") });
     if (answers !== undefined) expect(plan.nodes[0]?.["Actual Rows"]).toBe(answers);
-    expect(plan.scannedTables).toEqual(scans);
+    expect([...new Set(plan.scannedTables)]).toEqual(scans);
     expect(plan.indexes).toEqual(expect.arrayContaining([...indexes]));
     expect(plan.buffers).toBeLessThan(mostBuffers);
     expect(plan.rowsRead).toBeLessThanOrEqual(mostRows);
