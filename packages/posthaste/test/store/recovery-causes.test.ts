@@ -120,6 +120,12 @@ const cases: Case[] = [
   { cause: "run stale", says: "started long ago", task: { heldMs: 1_500 }, isFound: true },
   {
     cause: "run stale",
+    says: "that has just started, and was vouched for long ago when it was only claimed",
+    task: { isFetchedAhead: true, heldMs: 10, beatMs: OLD_MS },
+    isFound: false,
+  },
+  {
+    cause: "run stale",
     says: "vouched for long ago",
     task: { heldMs: OLD_MS, beatMs: 1_500 },
     isFound: true,

@@ -48,7 +48,8 @@ export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause
     sql`(${instant} < ${plainAgo} and ${instant} < ${ago})`;
   // After a start of the server nobody is silent for one threshold: while it was away nobody could say anything.
   const isUp = isOld(sql`pg_postmaster_start_time()`);
-  const claimSign = sql`coalesce(held.heartbeat_at, held.started_at, held.claimed_at)`;
+  // The latest of them: what was claimed long ago and vouched for may have started a moment ago.
+  const claimSign = sql`greatest(held.heartbeat_at, held.started_at, held.claimed_at)`;
   const withOwner = sql`join ${schema}.workers as owner on owner.worker_id = held.worker_id`;
   const plain = {
     join: sql``,
