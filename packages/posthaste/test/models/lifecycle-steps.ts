@@ -28,6 +28,7 @@ const ANY_WORKER = {
   queues: [QUEUE],
   taskNames: [],
   concurrency: 1,
+  metadata: {},
 };
 
 /** A verdict, as it was when it was reached. */
