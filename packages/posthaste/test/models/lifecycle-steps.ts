@@ -10,7 +10,7 @@ import type { Store } from "../../src/store/store.ts";
 import { FIRST_PAGE, recovery } from "../store/recovery-steps.ts";
 import { vouchFor } from "../store/vouch-for.ts";
 import { LifecycleModel, type End, type IssuedClaim, type ModelRow } from "./lifecycle-model.ts";
-import { CAUSES, WORKERS, type Who, type Wish } from "./lifecycle-wishes.ts";
+import { ANY_WORKER, CAUSES, WORKERS, type Who, type Wish } from "./lifecycle-wishes.ts";
 import { passTime, STEP_MS } from "./stored-rows.ts";
 
 /** Below a step, and longer than a run takes. The server must have been up for it. */
@@ -19,17 +19,6 @@ const THRESHOLD = THRESHOLD_MS / STEP_MS;
 const LEASE = 3;
 const HOUR = 3_600_000 / STEP_MS;
 const QUEUE = "q";
-
-const ANY_WORKER = {
-  name: "w",
-  hostname: "h",
-  pid: 1,
-  version: "0",
-  queues: [QUEUE],
-  taskNames: [],
-  concurrency: 1,
-  metadata: {},
-};
 
 /** A verdict, as it was when it was reached. */
 interface Judgement {

@@ -103,3 +103,15 @@ export type Wish = typeof wish extends fc.Arbitrary<infer Value> ? Value : never
 export const wishes: fc.Arbitrary<Wish[]> = fc
   .tuple(send, claim, fc.noBias(fc.array(wish, { maxLength: 80, size: "max" })))
   .map(([first, second, rest]) => [first, second, ...rest]);
+
+/** What a worker says of itself, besides its id. */
+export const ANY_WORKER = {
+  name: "w",
+  hostname: "h",
+  pid: 1,
+  version: "0",
+  queues: ["q"],
+  taskNames: [] as string[],
+  concurrency: 1,
+  metadata: {},
+};
