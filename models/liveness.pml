@@ -59,7 +59,7 @@ bool hasNewRow;      /* A has come back under a new id: nobody misses that one h
 bool isAlive = true;
 bool isFrozen;
 byte session = 1;    /* the key of the lock that its session holds; 0: it has none */
-byte keys = 1;       /* liveness_keys */
+byte keys = 1;       /* a new one for every session */
 bool isUnheard;      /* its session was cut, and it was not heard since */
 bool wasLate;        /* and a whole grace has passed */
 bool holds = true;   /* it runs the task, as far as it knows */

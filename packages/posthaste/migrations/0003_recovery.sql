@@ -1,9 +1,5 @@
 -- What workers say of themselves and of their tasks, and what others did about those that fell silent.
 
--- The key of the advisory lock by which a worker's session shows that its process lives: a new one for every session, so
--- that a session which is half dead cannot keep its own successor out.
-create sequence @schema.liveness_keys as integer cycle;
-
 -- The history of heartbeats, for people to read; what is judged is active_tasks.heartbeat_at, which belongs to one claim.
 -- A task that ends within an interval has none.
 create table @schema.heartbeats (

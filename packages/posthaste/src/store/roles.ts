@@ -86,7 +86,6 @@ begin
   grant select on @schema.queues to @worker;
   -- Vouches for what it runs, and takes over from those that fell silent.
   grant select, insert on @schema.heartbeats, @schema.worker_states, @schema.recoveries to @worker;
-  grant usage on sequence @schema.liveness_keys to @worker;
   grant execute on function @schema.queue_load(boolean) to @worker;
   -- Deletes what is old, and nothing else: with the rights of their owner, as cancel().
   grant execute on function @schema.prune_heartbeats(integer, integer),

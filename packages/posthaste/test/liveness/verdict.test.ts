@@ -5,7 +5,7 @@ import { deathChannel } from "../../src/store/channels.ts";
 import type { Connection } from "../../src/store/connection.ts";
 import { lockClass } from "../../src/store/lock-keys.ts";
 import type { BeatReply, MissingWorker } from "../../src/store/queries/liveness.ts";
-import { createStore } from "../../src/store/store.ts";
+import { sql, statement } from "../../src/store/sql.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 
@@ -248,14 +248,21 @@ test("for one that is frozen and keeps the lock, exactly one steps in, until it 
 
 test("another schema's locks are nobody's business here", async () => {
   const worker = await registered();
-  const elsewhere = createStore("elsewhere");
-  const session = await db.connect("vouches");
-  await db.sql("create schema if not exists elsewhere");
-  await db.sql("create sequence if not exists elsewhere.liveness_keys as integer");
-  await db.sql("select setval('elsewhere.liveness_keys', $1, false)", [worker.key]);
-  expect(await elsewhere.liveness.takeLock(session)).toBe(worker.key);
+  const elsewhere = await db.connect("vouches");
+  await elsewhere.query(statement(sql`select pg_advisory_lock($1::int, $2::int)`), [
+    lockClass("elsewhere/liveness"),
+    worker.key,
+  ]);
 
   await gone(worker);
   await graceOver(worker);
   expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(true);
+});
+
+test("keys differ from session to session, and none is taken that somebody holds", async () => {
+  const keys = await Promise.all(
+    Array.from({ length: 50 }, async () => liveness.takeLock(await db.connect("vouches"))),
+  );
+  expect(new Set(keys).size).toBe(50);
+  expect(Math.min(...keys)).toBeGreaterThan(0);
 });

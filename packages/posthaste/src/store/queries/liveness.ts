@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { deathChannel } from "../channels.ts";
 import { lockClass } from "../lock-keys.ts";
 import { schemaText, sql, statement, type Db } from "../sql.ts";
@@ -57,8 +58,7 @@ export function liveness(schemaName: string) {
   const lockSpace = lockClass(`${schemaName}/liveness`);
 
   const TAKE_LOCK = statement(sql`
-    with fresh as materialized (select nextval('${schema}.liveness_keys')::integer as key)
-    select key as "key", pg_try_advisory_lock($1::integer, key) as "isHeld" from fresh`);
+    select pg_try_advisory_lock($1::integer, $2::integer) as "isHeld"`);
 
   // A worker that was declared dead stays dead: its tasks are somebody else's by now. The registry is read as it was
   // before the statement; it has a row for each worker, and no index but by id.
@@ -131,11 +131,16 @@ export function liveness(schemaName: string) {
     select worker_id as "workerId", pg_notify($5, worker_id::text) from dead`);
 
   return {
-    /** A lock under a new key, held until the session ends. */
+    /**
+     * A lock under a new key, held until the session ends. A key for every session, so that one which is half dead cannot
+     * keep its own successor out; at random, so that nobody has to be allowed to count them.
+     */
     async takeLock(db: Db): Promise<number> {
-      const [row] = await db.query<{ key: number; isHeld: boolean }>(TAKE_LOCK, [lockSpace]);
-      if (row?.isHeld !== true) throw new Error("a new liveness key was held by somebody else");
-      return row.key;
+      for (;;) {
+        const key = randomInt(1, 2 ** 31);
+        const [row] = await db.query<{ isHeld: boolean }>(TAKE_LOCK, [lockSpace, key]);
+        if (row?.isHeld === true) return key;
+      }
     },
     async beat(db: Db, { workerId, key, loopBlockedMs, leading }: Beat): Promise<BeatReply> {
       const values = [workerId, key, Math.round(loopBlockedMs), leading, lockSpace];

@@ -3,6 +3,7 @@
  * claims, and looks after the other workers if it is the one that does. Nothing that goes wrong ends it: a session that is
  * lost or does not answer is replaced.
  */
+import { isRepeatable } from "../../engine/repeat-safely.ts";
 import { Backoff } from "../../runtime/backoff.ts";
 import { Bell } from "../../runtime/bell.ts";
 import { pause } from "../../runtime/pause.ts";
@@ -265,7 +266,7 @@ export class Lifeline {
   #trouble(error: unknown): void {
     if (this.#isTroubled || this.#stop.signal.aborted) return;
     this.#isTroubled = true;
-    this.#say({ kind: "trouble", error: String(error) });
+    this.#say({ kind: "trouble", error: String(error), isAway: isRepeatable(error) });
   }
 
   #say(message: Say): void {

@@ -64,7 +64,7 @@ class LivenessThread {
     );
     thread.on("error", (error: unknown) => {
       for (const { worker, hear } of this.#spoken.values())
-        hear({ kind: "trouble", workerId: worker.workerId, error: String(error) });
+        hear({ kind: "trouble", workerId: worker.workerId, error: String(error), isAway: false });
     });
     thread.on("exit", () => {
       if (this.#thread !== thread) return; // it was told to end

@@ -111,7 +111,12 @@ export class Liveness {
       case "was blocked":
         return this.#report(message.blockedMs, worker, onLongBlock);
       case "trouble":
-        return log.debug({ error: message.error }, "heartbeats are not written; trying again");
+        return message.isAway
+          ? log.debug({ error: message.error }, "heartbeats are not written; trying again")
+          : log.error(
+              { error: message.error },
+              "heartbeats cannot be written, so others will take this worker's tasks: after a migration run `posthaste roles` again; trying again",
+            );
     }
   }
 

@@ -43,6 +43,7 @@ export type FromLiveness = { readonly workerId: string } & (
   | { readonly kind: "leads"; readonly leads: boolean }
   /** The event loop turns again after a while. */
   | { readonly kind: "was blocked"; readonly blockedMs: number }
-  | { readonly kind: "trouble"; readonly error: string }
+  /** `isAway`: the database does not answer, which the worker says by itself. */
+  | { readonly kind: "trouble"; readonly error: string; readonly isAway: boolean }
   | { readonly kind: "left" }
 );
