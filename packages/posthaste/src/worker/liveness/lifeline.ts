@@ -94,7 +94,7 @@ export class Lifeline {
 
   /** Called a few times a second, whatever the database does. */
   tick(): void {
-    const { worker, loop } = this.#options;
+    const { worker } = this.#options;
     const now = performance.now();
     const silentMs = this.#roles.runner.oldestSignMs(now);
     const isCutOff = now - this.#heardAt > worker.beatMs + HICCUP_MS;
@@ -103,7 +103,6 @@ export class Lifeline {
       this.#isFenced = true;
       this.#say({ kind: "fenced", silentMs });
     }
-    if (this.#leads && loop.blockedMs > LEADER_BLOCKED_MS) this.#bell.ring();
   }
 
   async leave(): Promise<void> {
