@@ -16,7 +16,9 @@ export const resultCodes = {
   UPSTREAM_SKIPPED: "a node that this one depends on was skipped",
   SUBWORKFLOW_FAILED: "the nested workflow did not succeed",
   WORKFLOW_FAILED: "the workflow ended with a failed node",
-  WORKFLOW_PAUSED: "the workflow is paused",
+  WORKFLOW_SUCCESS_CASE_NOT_MET: "no node failed that had to succeed, but no success case was met",
+  WORKFLOW_ITEMS_FAILED: "items of a fan-out failed",
+  WORKFLOW_ENQUEUE_FAILED: "a node could not be started with the values it was given",
   WORKFLOW_CANCELLED: "the workflow was cancelled",
 } as const;
 
@@ -35,6 +37,7 @@ const thrownCodes = {
   DATABASE_UNAVAILABLE: { retryable: true },
   WAIT_TIMEOUT: { retryable: true },
   TASK_NOT_FOUND: { retryable: false },
+  WORKFLOW_NOT_FOUND: { retryable: false },
   SCHEMA_MISMATCH: { retryable: false },
   CLOSED: { retryable: false },
 } as const;
