@@ -8,6 +8,7 @@ import type { SendOptions } from "../define/send-options.ts";
 import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
+import type { AnyWorkflow } from "../define/workflow.ts";
 import { configSettings, type Setting } from "../domain/config-settings.ts";
 import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
@@ -78,7 +79,7 @@ export interface Posthaste extends AsyncDisposable {
  */
 export function posthaste(given: AppConfig = {}): Posthaste {
   const parts = assemble(given);
-  const { database, sender, tasks, contracts } = parts;
+  const { database, sender, tasks } = parts;
   let closing: Promise<void> | undefined;
 
   parts.file ??= callerFile(posthaste);
@@ -87,6 +88,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     // A function: whoever looks into an app, however deep, does not see its config with the password in it.
     [appBrand]: () => ({
       taskNames: tasks.map(({ name }) => name),
+      workflows: parts.workflows,
       config: parts.config,
       settings: configSettings(parts.config, given, process.env),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
@@ -105,7 +107,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
       parts.config,
     ),
-    check: ({ live = false } = {}) => checkApp({ tasks, contracts, database, live }),
+    check: ({ live = false } = {}) => checkApp({ ...parts, live }),
     ensureSchema: () => database.ensureSchema(),
     migrate: () => database.migrate(),
     get databaseUrl() {
@@ -128,6 +130,7 @@ const appBrand: unique symbol = Symbol.for("posthaste.app");
 /** What the command line wants to know of an app, or tells it. */
 export interface AppFacts {
   readonly taskNames: readonly string[];
+  readonly workflows: readonly AnyWorkflow[];
   readonly config: Config;
   readonly settings: readonly Setting[];
   /** The file that was loaded to get at the app: loading it again makes the app again. */
@@ -149,6 +152,7 @@ function assemble(given: AppConfig) {
     config,
     tasks,
     contracts,
+    workflows,
     context = (): WorkerContext => undefined,
     hooks: listed,
     file: namedFile,
@@ -172,6 +176,7 @@ function assemble(given: AppConfig) {
     log,
     tasks,
     contracts,
+    workflows,
     definitions: new Map([...contracts, ...tasks].map((task) => [task.name, task])),
     context,
     logAt,
