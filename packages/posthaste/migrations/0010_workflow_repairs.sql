@@ -104,12 +104,14 @@ begin
   picked := array(select node_no from @schema.graph_nodes where graph_id = run.graph_id and id = any (nodes));
   following := array(
     with recursive behind as (
-      select unnest(picked) as node_no
+      select e.to_no as node_no from @schema.graph_edges as e
+       where e.graph_id = run.graph_id and e.from_no = any (picked)
       union
       select e.to_no from behind join @schema.graph_edges as e on e.graph_id = run.graph_id and e.from_no = behind.node_no
     )
-    select node_no from behind where node_no <> all (picked));
-  -- A picked node that follows another one starts over as its follower.
+    select node_no from behind);
+  -- One of them that follows another starts over as its follower.
+  picked := array(select no from unnest(picked) as no where no <> all (following));
   select g.id into wrong
     from @schema.workflow_nodes as n join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
    where n.workflow_id = retry_workflow.id and n.node_no = any (following) and n.status in ('ENQUEUED', 'RUNNING')
