@@ -47,7 +47,7 @@ export class Starter {
     this.#problemsOf = problemsOf;
     this.#waker = new WorkerWaker(database.store, log);
     this.#stored = new StoredGraphs(database);
-    const start = (link: Database["sends"]): Starter["#plain"] =>
+    const start = (link: Database["sends"]): NaturalBatcher<OutgoingRun, string> =>
       new NaturalBatcher(startTogether(database, link, this.#stored, this.#waker), MOST_TOGETHER);
     this.#plain = start(database.sends);
     this.#guarded = start(database.keyedSends);

@@ -1,4 +1,5 @@
 import type { CallersTransaction } from "./send-options.ts";
+import type { AnyWorkflow, WorkflowInputOf } from "./workflow.ts";
 
 export interface StartOptions {
   /** Joins this transaction: the run, and the tasks of its first nodes, exist when it commits. */
@@ -8,3 +9,9 @@ export interface StartOptions {
   /** An id of your own (a uuid): repeating a start with the same id and input is the same run. */
   readonly id?: string;
 }
+
+/** The arguments of `start` after the workflow: the input may be left out where the workflow takes none. */
+export type StartArguments<W extends AnyWorkflow> =
+  undefined extends WorkflowInputOf<W>
+    ? [input?: WorkflowInputOf<W>, options?: StartOptions]
+    : [input: WorkflowInputOf<W>, options?: StartOptions];

@@ -10,7 +10,7 @@ import type { CompletionState } from "../completion.ts";
 export type AttemptFacts = Pick<
   TaskContext,
   "taskId" | "name" | "queue" | "attempt" | "workerId" | "claimId"
-> & { readonly node: ClaimedNode | undefined };
+> & { readonly node?: ClaimedNode | undefined };
 
 /** What a thread is born with. */
 export interface ThreadStart {
