@@ -116,9 +116,23 @@ end;
 
 -- 'cancelled': it was not running and never will. 'requested': it is running; its worker is told, and when its body
 -- has ended it ends CANCELLED. 'finished': too late. Null: there is no such task.
+--
+-- The functions that may end a task advance the workflow of which it is a node: they lock its run first, and tell it then.
+create function @schema.cancel(id uuid) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  answer text;
+begin
+  perform @schema.lock_runs_of(array[id]);
+  answer := @schema.cancel_task(id);
+  if answer = 'cancelled' then perform @schema.advance_and_tell(array[id]); end if;
+  return answer;
+end
+$$;
+
 -- Separate statements, repeated: a task that moves between two tables is missed by a statement that looks at both with
 -- one snapshot.
-create function @schema.cancel(id uuid) returns text
+create function @schema.cancel_task(id uuid) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -128,7 +142,7 @@ declare
 begin
   for round in 1..1000 loop
     with gone as (
-      delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(cancel.id))) returning *
+      delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(cancel_task.id))) returning *
     )
     insert into @schema.finished_tasks
       (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, cancel_requested_at, error_code,
@@ -137,13 +151,13 @@ begin
            'TASK_CANCELLED', cancelled
       from gone;
     if found then
-      perform @schema.notify_waiters(array[cancel.id]);
+      perform @schema.notify_waiters(array[cancel_task.id]);
       return 'cancelled';
     end if;
 
     -- Claimed, but its body has not begun: the claim's owner will find that its claim is gone.
     with gone as (
-      delete from @schema.active_tasks where task_id = cancel.id and started_at is null returning *
+      delete from @schema.active_tasks where task_id = cancel_task.id and started_at is null returning *
     )
     insert into @schema.finished_tasks
       (task_id, status, enqueued_at, claimed_at, finished_at, worker_id, run_no, retry_count, crash_count,
@@ -152,25 +166,25 @@ begin
            crash_count, clock_timestamp(), 'TASK_CANCELLED', cancelled
       from gone;
     if found then
-      perform @schema.notify_waiters(array[cancel.id]);
+      perform @schema.notify_waiters(array[cancel_task.id]);
       return 'cancelled';
     end if;
 
     update @schema.active_tasks
        set cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp())
-     where task_id = cancel.id and started_at is not null
+     where task_id = cancel_task.id and started_at is not null
     returning worker_id, claim_id into runner, its_claim;
     if found then
-      perform pg_notify(@schema.worker_channel(runner), 'cancel ' || cancel.id || ' ' || its_claim);
+      perform pg_notify(@schema.worker_channel(runner), 'cancel ' || cancel_task.id || ' ' || its_claim);
       return 'requested';
     end if;
 
-    perform from @schema.finished_tasks where task_id = cancel.id;
+    perform from @schema.finished_tasks where task_id = cancel_task.id;
     if found then return 'finished'; end if;
-    perform from @schema.submissions where task_id = cancel.id;
+    perform from @schema.submissions where task_id = cancel_task.id;
     if not found then return null; end if;
   end loop;
-  raise exception 'posthaste: task % kept moving', cancel.id
+  raise exception 'posthaste: task % kept moving', cancel_task.id
     using hint = 'Call cancel() in a READ COMMITTED transaction.', errcode = 'serialization_failure';
 end
 $$;
@@ -184,6 +198,7 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqsc
 declare
   held @schema.active_tasks;
 begin
+  perform @schema.lock_runs_of(array[requeue.id]);
   for round in 1..1000 loop
     delete from @schema.active_tasks where task_id = requeue.id returning * into held;
     if found then
@@ -196,6 +211,7 @@ begin
                 'TASK_CANCELLED',
                 '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}');
         perform @schema.notify_waiters(array[requeue.id]);
+        perform @schema.advance_and_tell(array[requeue.id]);
         return 'cancelled';
       end if;
       if held.started_at is not null then
@@ -235,6 +251,7 @@ begin
     raise exception 'posthaste: % is not an error code', coalesce(quote_literal(fail.code), 'null')
       using errcode = 'check_violation', hint = 'Codes are UPPER_SNAKE_CASE.';
   end if;
+  perform @schema.lock_runs_of(array[fail.id]);
   for round in 1..1000 loop
     with gone as (
       delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(fail.id))) returning *
@@ -254,6 +271,7 @@ begin
     end if;
     if found then
       perform @schema.notify_waiters(array[fail.id]);
+      perform @schema.advance_and_tell(array[fail.id]);
       return 'failed';
     end if;
     perform from @schema.finished_tasks where task_id = fail.id;

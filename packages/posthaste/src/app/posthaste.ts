@@ -3,14 +3,15 @@ import { availableParallelism } from "node:os";
 import { makeAdmin, type Admin } from "../admin/admin.ts";
 import { ResultWaits } from "../client/result-waits.ts";
 import { Sender } from "../client/sender.ts";
+import { Starter } from "../client/starter.ts";
 import { taskHandle } from "../client/task-handle.ts";
 import type { SendOptions } from "../define/send-options.ts";
+import type { StartArguments } from "../define/start-options.ts";
 import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
-import { configSettings, type Setting } from "../domain/config-settings.ts";
-import type { Config } from "../domain/config.ts";
+import { configSettings } from "../domain/config-settings.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { atLevel } from "../domain/level-logger.ts";
 import type { Logger } from "../domain/logger.ts";
@@ -27,6 +28,7 @@ import { taskRegistry } from "../worker/task-registry.ts";
 import { ThreadPool } from "../worker/threads/thread-pool.ts";
 import { Worker } from "../worker/worker.ts";
 import type { BodyServices, SendChild } from "../worker/run-services.ts";
+import { appBrand, type AppFacts } from "./app-facts.ts";
 import { appListener } from "./app-listener.ts";
 import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
@@ -52,6 +54,15 @@ export interface Posthaste extends AsyncDisposable {
     items: readonly SendManyItem<InputOf<T>>[],
     options?: SendOptions,
   ): Promise<TaskHandle<T>[]>;
+  /**
+   * Starts a run of a workflow. Resolves after its commit: the run and the tasks of its first nodes are there.
+   *
+   *     const run = await app.start(shipOrder, { orderId: "o-1" });
+   */
+  start<W extends AnyWorkflow>(
+    workflow: W,
+    ...args: StartArguments<W>
+  ): Promise<{ readonly id: string }>;
   /** The handle of a task that was sent earlier, perhaps by another process. */
   task<T extends AnyContract>(task: T, id: string): TaskHandle<T>;
   /** A worker for this app's tasks; `await worker.start()` begins. */
@@ -79,7 +90,7 @@ export interface Posthaste extends AsyncDisposable {
  */
 export function posthaste(given: AppConfig = {}): Posthaste {
   const parts = assemble(given);
-  const { database, sender, tasks } = parts;
+  const { database, sender, starter, tasks } = parts;
   let closing: Promise<void> | undefined;
 
   parts.file ??= callerFile(posthaste);
@@ -99,6 +110,9 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     async sendMany(task, items, { tx, ...shared } = {}) {
       const ids = await sender.sendMany(task, readItems(task, items, shared), tx);
       return ids.map((id) => handleOf(parts, id));
+    },
+    async start(workflow, ...[input, options]) {
+      return { id: await starter.start(workflow, input, options) };
     },
     task: (_task, id) => handleOf(parts, requireUuid(id)),
     worker: (options) => makeWorker(parts, options),
@@ -124,27 +138,6 @@ export function posthaste(given: AppConfig = {}): Posthaste {
   return onStage(app, stage);
 }
 
-/** Registered, not local: an app stays an app when two copies of this package are loaded. */
-const appBrand: unique symbol = Symbol.for("posthaste.app");
-
-/** What the command line wants to know of an app, or tells it. */
-export interface AppFacts {
-  readonly taskNames: readonly string[];
-  readonly workflows: readonly AnyWorkflow[];
-  readonly config: Config;
-  readonly settings: readonly Setting[];
-  /** The file that was loaded to get at the app: loading it again makes the app again. */
-  readonly loadedFrom: (file: URL) => void;
-}
-
-export function isApp(value: unknown): value is Posthaste {
-  return typeof value === "object" && value !== null && Reflect.has(value, appBrand);
-}
-
-export function appFacts(app: Posthaste): AppFacts {
-  return (Reflect.get(app, appBrand) as () => AppFacts)();
-}
-
 type Parts = ReturnType<typeof assemble>;
 
 function assemble(given: AppConfig) {
@@ -168,6 +161,7 @@ function assemble(given: AppConfig) {
   const waits = new ResultWaits({ database, listener, pollEveryMs, log });
   const hooks = hookRunner(listed, log);
   const sender = new Sender(database, config, log, hooks.emit);
+  const starter = new Starter(database, config, log, ({ problems }) => problems);
   const workers = new Set<Worker>();
   /** What a thread for blocking tasks loads. */
   const file = namedFile;
@@ -186,6 +180,7 @@ function assemble(given: AppConfig) {
     waits,
     hooks,
     sender,
+    starter,
     workers,
     namedFile,
     file,
@@ -287,6 +282,7 @@ async function runUntilSignal(worker: Worker): Promise<void> {
 async function closeAll({
   workers,
   sender,
+  starter,
   hooks,
   waits,
   listener,
@@ -294,7 +290,7 @@ async function closeAll({
   location,
 }: Parts): Promise<void> {
   await Promise.all([...workers].map((worker) => worker.stop()));
-  await sender.close();
+  await Promise.all([sender.close(), starter.close()]);
   await hooks.idle();
   await Promise.all([waits.close(), listener.close()]);
   await database.close();

@@ -117,10 +117,11 @@ function takenTaskNames(
 
 /** A contract and what implement() made of it are the same task. */
 function isSame(a: AnyContract, b: AnyContract): boolean {
-  const { run: runOfA, ...ofA } = a;
-  const { run: runOfB, ...ofB } = b;
-  if (runOfA !== undefined && runOfB !== undefined && runOfA !== runOfB) return false;
-  return Object.entries(ofA).every(([key, value]) => Reflect.get(ofB, key) === value);
+  return Object.keys({ ...a, ...b }).every((key) => {
+    const ofA: unknown = Reflect.get(a, key);
+    const ofB: unknown = Reflect.get(b, key);
+    return ofA === ofB || (key === "run" && (ofA === undefined || ofB === undefined));
+  });
 }
 
 function unregistered(

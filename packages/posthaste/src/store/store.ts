@@ -1,11 +1,12 @@
 /** Every statement there is, built once for a schema. */
 import { advanceTasks } from "./queries/advance-tasks.ts";
+import { advanceWorkflows } from "./queries/advance-workflows.ts";
 import { awaitResults } from "./queries/await-results.ts";
 import { cancelTask } from "./queries/cancel-task.ts";
 import { claimTasks, completeAndClaim } from "./queries/claim-tasks.ts";
 import { completeWithEffects } from "./queries/complete-with-effects.ts";
 import { describeTasks } from "./queries/describe-tasks.ts";
-import { expireTasks } from "./queries/expire-tasks.ts";
+import { expireNodes, expireTasks } from "./queries/expire-tasks.ts";
 import { findOwnCommits } from "./queries/find-own-commits.ts";
 import { holdClaims } from "./queries/hold-claims.ts";
 import { holdParents } from "./queries/hold-parents.ts";
@@ -21,12 +22,14 @@ import { ping } from "./queries/ping.ts";
 import { pauseQueues } from "./queries/pause-queues.ts";
 import { readClock } from "./queries/read-clock.ts";
 import { pruneRecords } from "./queries/prune-records.ts";
+import { readNodeResults } from "./queries/read-node-results.ts";
 import { readTask } from "./queries/read-task.ts";
 import { registerWorker } from "./queries/register-worker.ts";
 import { recoverTasks } from "./queries/recover-tasks.ts";
 import { reportProgress } from "./queries/report-progress.ts";
 import { settleTasks } from "./queries/settle-tasks.ts";
 import { startTasks } from "./queries/start-tasks.ts";
+import { startWorkflows } from "./queries/start-workflows.ts";
 import { surveyLanes } from "./queries/survey-lanes.ts";
 import { sweepWorkers } from "./queries/sweep-workers.ts";
 import { vouch } from "./queries/vouch.ts";
@@ -47,6 +50,7 @@ export function createStore(schema: string) {
     completeAndClaim: completeAndClaim(text),
     lockCaps: lockCaps(schema),
     startTasks: startTasks(text),
+    startWorkflows: startWorkflows(text),
     settleTasks: settleTasks(text),
     completeWithEffects: completeWithEffects(text),
     holdParents: holdParents(text),
@@ -58,6 +62,7 @@ export function createStore(schema: string) {
     workerStates: workerStates(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
+    expireNodes: expireNodes(text),
     recoverTasks: recoverTasks(text),
     sweepWorkers: sweepWorkers(schema, text),
     listRecoveries: listRecoveries(text),
@@ -65,11 +70,13 @@ export function createStore(schema: string) {
     pauseQueues: pauseQueues(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),
+    readNodeResults: readNodeResults(text),
     cancelTask: cancelTask(text),
     describeTasks: describeTasks(text),
     pruneRecords: pruneRecords(text),
     registerWorker: registerWorker(text),
     advanceTasks: advanceTasks(text),
+    advanceWorkflows: advanceWorkflows(text),
     watchTasks: watchTasks(text),
     notifyQueues,
     ping,

@@ -6,6 +6,7 @@ import type { TaskTransaction, WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
 import { childLogger } from "../domain/child-logger.ts";
 import type { Logger } from "../domain/logger.ts";
+import type { Database } from "../engine/database.ts";
 import { TaskAborted, type AbortReason } from "../domain/task-aborted.ts";
 import { Alarm } from "../runtime/alarm.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
@@ -76,12 +77,12 @@ export class TaskRun implements BodyHost {
   }
 
   #runOnThread(threads: ThreadPool): void {
-    const { id, claimId, name, queue, runNo, input } = this.claimed;
+    const { id, claimId, name, queue, runNo, input, node } = this.claimed;
     const { workerId } = this.services;
     this.#onThread = threads.run({
       task: name,
       input,
-      facts: { taskId: id, name, queue, attempt: runNo, workerId, claimId },
+      facts: { taskId: id, name, queue, attempt: runNo, workerId, claimId, node },
       resultLimit: this.services.payload.rejectBytes,
       onBegin: () => this.#startClock(),
       log: this.log,
@@ -111,6 +112,10 @@ export class TaskRun implements BodyHost {
 
   get context(): WorkerContext {
     return this.services.context;
+  }
+
+  get database(): Database {
+    return this.services.database;
   }
 
   get isAborted(): boolean {
@@ -270,6 +275,7 @@ export class TaskRun implements BodyHost {
     if (this.#task === undefined) throw new TypeError("a task without a definition has no body");
     return (this.#completion ??= new Completion({
       claim: this.claimed,
+      isNode: this.claimed.node !== undefined,
       task: this.#task,
       services: this.services,
       abortReason: () => this.#abortReason(),
