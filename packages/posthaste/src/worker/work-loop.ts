@@ -11,7 +11,6 @@ import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { SettleReply } from "../store/queries/settle-tasks.ts";
-import type { StartReply } from "../store/queries/start-tasks.ts";
 import { announceEnds, announceExpired, runEvent } from "./announce-runs.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
@@ -19,6 +18,7 @@ import { inClaimOrder } from "./claim-order.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { reviewSettles } from "./review-settles.ts";
+import { startedAhead } from "./started-ahead.ts";
 import { NodeLane } from "./node-lane.ts";
 import { settleOneByOne } from "./settle-one-by-one.ts";
 import { TaskRun } from "./task-run.ts";
@@ -223,7 +223,11 @@ export class WorkLoop {
   }
 
   #startTasks(connection: Connection, plan: LoopPlan, reply: CycleReply): void {
-    if (reply.start !== undefined) this.#startAhead(plan.starts, reply.start);
+    if (reply.start !== undefined) {
+      const { runs, isUnclear } = startedAhead(this.held, plan.starts, reply.start);
+      for (const task of runs) this.#run(task);
+      if (isUnclear) this.#isCheckDue = true;
+    }
     for (const task of this.#inTime(reply.claim?.tasks)) this.#run(task);
     this.held.fetchedAhead(this.#inTime(reply.ahead?.tasks));
     // Fetched by a cycle that was under way when the worker was told to stop.
@@ -241,26 +245,6 @@ export class WorkLoop {
     }
     const inTime = late.length === 0 ? claimed : claimed.filter((task) => !late.includes(task));
     return inClaimOrder(inTime, this.#options.plan.queueRanks);
-  }
-
-  /** Of what was fetched ahead: runs what could be started, gives back what is paused, keeps what waits for a cap. */
-  #startAhead(asked: readonly ClaimedTask[], reply: StartReply): void {
-    const started = new Map(reply.started.map(({ id, runNo }) => [id, runNo]));
-    const kept = new Set(reply.heldBack);
-    const paused = new Set(reply.paused);
-    const late = new Set(reply.lateNodes);
-    // What was given back while it was being started does not run: its release is on its way.
-    const stillHeld = this.held.stillAhead(asked);
-    this.held.releaseAhead(({ id }) => paused.has(id));
-    this.held.takeAhead(stillHeld.filter(({ id }) => !kept.has(id)));
-    this.held.expire(stillHeld.filter(({ id }) => late.has(id)));
-    for (const task of stillHeld) {
-      if (late.has(task.id)) continue;
-      const runNo = started.get(task.id);
-      if (runNo !== undefined) this.#run({ ...task, runNo });
-      // Perhaps started by an earlier try whose acknowledgement was lost: then the comparison finds it.
-      else if (!kept.has(task.id) && !paused.has(task.id)) this.#isCheckDue = true;
-    }
   }
 
   #run(task: ClaimedTask): void {
