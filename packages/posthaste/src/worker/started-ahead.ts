@@ -1,4 +1,4 @@
-/** What becomes of tasks that were fetched ahead, when they were to be started. */
+/** What becomes of tasks that were claimed, and of those that were fetched ahead, when they are to run. */
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { StartReply } from "../store/queries/start-tasks.ts";
 import type { HeldTasks } from "./held-tasks.ts";
@@ -33,4 +33,12 @@ export function startedAhead(
     else isUnclear ||= !kept.has(task.id) && !paused.has(task.id) && !late.has(task.id);
   }
   return { runs, isUnclear };
+}
+
+/** Nodes that were claimed too late end without having run. */
+export function inTime(held: HeldTasks, claimed: ClaimedTask[]): ClaimedTask[] {
+  const late = claimed.filter(({ node }) => node?.isLate === true);
+  if (late.length === 0) return claimed;
+  held.expire(late);
+  return claimed.filter((task) => !late.includes(task));
 }
