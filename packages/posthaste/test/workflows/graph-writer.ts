@@ -44,9 +44,9 @@ export class GraphWriter {
   }
 
   write(): Pick<WorkflowGraph, "nodes" | "success" | "output"> {
-    while (this.nodes.length < this.count) this.writeNode(this.pickKind());
     // Gates alone are no workflow.
-    if (this.authored().length === 0) this.writeNode("task");
+    while (this.nodes.length < this.count - 1) this.writeNode(this.pickKind());
+    this.writeNode(this.authored().length === 0 ? "task" : this.pickKind());
     return {
       nodes: this.nodes,
       success: this.success(),
@@ -143,7 +143,8 @@ export class GraphWriter {
     const comparison = this.random.is(0.35) ? { equals: randomComparand(this.random) } : {};
     const needs = this.needs(writer);
     const isNegated = this.random.is(0.2);
-    const branches = this.random.is(0.6) ? [isNegated, !isNegated] : [isNegated];
+    const hasBoth = this.random.is(0.6) && this.nodes.length + 2 < this.count;
+    const branches = hasBoth ? [isNegated, !isNegated] : [isNegated];
     for (const negated of branches) {
       const condition: Condition = { value, ...comparison, negated };
       const id = this.nextGate("when");

@@ -45,7 +45,7 @@ export class Place {
   /** Rule 9. */
   endWithNestedRun(): void {
     if (this.hasEnded || this.run === null || !this.run.hasEnded) return;
-    this.end(outcomeOfNested(this.run.picture));
+    this.end(outcomeOfNested(this.run));
   }
 
   end(outcome: Outcome): void {
@@ -60,10 +60,14 @@ export class Place {
     this.run = null;
   }
 
+  /** Without what is nested in it: all that others need to know. */
+  get state(): PlaceState {
+    return { status: this.status, outcome: this.outcome };
+  }
+
   get picture(): PlaceState {
     return {
-      status: this.status,
-      outcome: this.outcome,
+      ...this.state,
       ...(this.input === undefined ? {} : { input: this.input }),
       ...(this.run === null ? {} : { run: this.run.picture }),
     };
@@ -94,7 +98,7 @@ export class LiveNode extends Place {
   /** Rule 10. */
   endWithItems(): void {
     if (this.hasEnded || this.items === null || !this.items.every((item) => item.hasEnded)) return;
-    this.end(outcomeOfItems(this.items.map((item) => item.picture)));
+    this.end(outcomeOfItems(this.items.map((item) => item.state)));
   }
 
   override reset(status: NodeStatus): void {
@@ -111,6 +115,11 @@ export class LiveNode extends Place {
     for (const item of this.items) if (item.status === "FAILED") item.reset("READY");
     this.status = "RUNNING";
     this.outcome = null;
+  }
+
+  override get state(): NodeState {
+    const items = this.items?.map((item) => item.state);
+    return { ...super.state, ...(items === undefined ? {} : { items }) };
   }
 
   override get picture(): NodeState {

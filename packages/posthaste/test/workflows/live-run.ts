@@ -33,9 +33,9 @@ export class LiveRun {
   readonly path: string;
   private readonly facts: Facts;
   private readonly nodes: LiveNode[];
-  private status: WorkflowStatus = "RUNNING";
+  status: WorkflowStatus = "RUNNING";
   private isCancelling = false;
-  private outcome: Outcome | null = null;
+  outcome: Outcome | null = null;
   /** In the step that is being taken: the node whose failure paused the run, if others may have changed before it. */
   private pausedBy: LiveNode | null = null;
 
@@ -256,7 +256,8 @@ export class LiveRun {
   }
 
   private get sources(): Sources {
-    return { nodes: this.picture.nodes, input: this.facts.input };
+    const nodes = Object.fromEntries(this.nodes.map((node) => [node.node.id, node.state]));
+    return { nodes, input: this.facts.input };
   }
 
   get picture(): RunState {

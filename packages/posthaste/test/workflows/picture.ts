@@ -57,7 +57,7 @@ export function outcomeOfTask(end: TaskEnd): Outcome {
 }
 
 /** Rule 9. */
-export function outcomeOfNested(run: RunState): Outcome {
+export function outcomeOfNested(run: Pick<RunState, "status" | "outcome">): Outcome {
   if (run.status === "COMPLETED" && run.outcome !== null) return run.outcome;
   return { ok: false, error: errorOf("SUBWORKFLOW_FAILED") };
 }
