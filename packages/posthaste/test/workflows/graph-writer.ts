@@ -60,7 +60,9 @@ export class GraphWriter {
       if (kind === "workflow") return this.nested.length > 0;
       return canJoin || (kind !== "any" && kind !== "quorum");
     });
-    return this.random.pick(possible.flatMap(([kind, weight]) => Array<Kind>(weight).fill(kind)));
+    const total = possible.reduce((sum, [, weight]) => sum + weight, 0);
+    let left = this.random.next() * total;
+    return possible.find(([, weight]) => (left -= weight) < 0)?.[0] ?? "task";
   }
 
   private writeNode(kind: Kind): void {

@@ -1,5 +1,5 @@
 /** The driver finds what is wrong: run on the oracle itself as an engine, whole, and with one rule broken. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { ReadRun } from "./compare.ts";
 import { driveHistories, driveToEnd, type Engine, type EventEngine } from "./drive.ts";
 import { Sequence, type RunEvent } from "./oracle-sequence.ts";
@@ -51,6 +51,9 @@ function withForgottenItems(state: RunState): ReadRun {
   });
   return { ...state, nodes: Object.fromEntries(nodes) };
 }
+
+// A second on an idle machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 const seeds = Array.from({ length: 50 }, (_, seed) => seed);
 

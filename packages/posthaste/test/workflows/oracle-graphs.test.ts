@@ -7,7 +7,7 @@ import { digestOf, randomCase, type WorkflowCase } from "./random-graphs.ts";
 import { randomHistory } from "./random-histories.ts";
 import { hasOpenParts } from "./values.ts";
 
-const cases = Array.from({ length: 500 }, (_, seed) => randomCase(seed));
+const cases = Array.from({ length: 300 }, (_, seed) => randomCase(seed));
 const histories = Array.from({ length: 100 }, (_, seed) => randomHistory(seed));
 
 function graphsOf({ graph, graphs }: WorkflowCase): WorkflowGraph[] {
