@@ -11,8 +11,7 @@ import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
-import { configSettings, type Setting } from "../domain/config-settings.ts";
-import type { Config } from "../domain/config.ts";
+import { configSettings } from "../domain/config-settings.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { atLevel } from "../domain/level-logger.ts";
 import type { Logger } from "../domain/logger.ts";
@@ -29,6 +28,7 @@ import { taskRegistry } from "../worker/task-registry.ts";
 import { ThreadPool } from "../worker/threads/thread-pool.ts";
 import { Worker } from "../worker/worker.ts";
 import type { BodyServices, SendChild } from "../worker/run-services.ts";
+import { appBrand, type AppFacts } from "./app-facts.ts";
 import { appListener } from "./app-listener.ts";
 import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
@@ -90,7 +90,7 @@ export interface Posthaste extends AsyncDisposable {
  */
 export function posthaste(given: AppConfig = {}): Posthaste {
   const parts = assemble(given);
-  const { database, sender, starter, tasks, contracts } = parts;
+  const { database, sender, starter, tasks } = parts;
   let closing: Promise<void> | undefined;
 
   parts.file ??= callerFile(posthaste);
@@ -99,6 +99,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     // A function: whoever looks into an app, however deep, does not see its config with the password in it.
     [appBrand]: () => ({
       taskNames: tasks.map(({ name }) => name),
+      workflows: parts.workflows,
       config: parts.config,
       settings: configSettings(parts.config, given, process.env),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
@@ -120,7 +121,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
       parts.config,
     ),
-    check: ({ live = false } = {}) => checkApp({ tasks, contracts, database, live }),
+    check: ({ live = false } = {}) => checkApp({ ...parts, live }),
     ensureSchema: () => database.ensureSchema(),
     migrate: () => database.migrate(),
     get databaseUrl() {
@@ -137,26 +138,6 @@ export function posthaste(given: AppConfig = {}): Posthaste {
   return onStage(app, stage);
 }
 
-/** Registered, not local: an app stays an app when two copies of this package are loaded. */
-const appBrand: unique symbol = Symbol.for("posthaste.app");
-
-/** What the command line wants to know of an app, or tells it. */
-export interface AppFacts {
-  readonly taskNames: readonly string[];
-  readonly config: Config;
-  readonly settings: readonly Setting[];
-  /** The file that was loaded to get at the app: loading it again makes the app again. */
-  readonly loadedFrom: (file: URL) => void;
-}
-
-export function isApp(value: unknown): value is Posthaste {
-  return typeof value === "object" && value !== null && Reflect.has(value, appBrand);
-}
-
-export function appFacts(app: Posthaste): AppFacts {
-  return (Reflect.get(app, appBrand) as () => AppFacts)();
-}
-
 type Parts = ReturnType<typeof assemble>;
 
 function assemble(given: AppConfig) {
@@ -164,6 +145,7 @@ function assemble(given: AppConfig) {
     config,
     tasks,
     contracts,
+    workflows,
     context = (): WorkerContext => undefined,
     hooks: listed,
     file: namedFile,
@@ -188,6 +170,7 @@ function assemble(given: AppConfig) {
     log,
     tasks,
     contracts,
+    workflows,
     definitions: new Map([...contracts, ...tasks].map((task) => [task.name, task])),
     context,
     logAt,

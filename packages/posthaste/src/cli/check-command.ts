@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { Command } from "commander";
-import { appFacts, type Posthaste } from "../app/posthaste.ts";
+import { appFacts } from "../app/app-facts.ts";
+import type { Posthaste } from "../app/posthaste.ts";
 import { settingLines, workerSettings, type Setting } from "../domain/config-settings.ts";
 import type { Config } from "../domain/config.ts";
 import { PosthasteError } from "../domain/errors.ts";

@@ -78,7 +78,7 @@ export interface OutputWithNodes<out Value, out Nodes> {
 }
 declare const outputBrand: unique symbol;
 
-type Scalar = string | number | boolean | bigint | symbol | null | undefined | void;
+export type Scalar = string | number | boolean | bigint | symbol | null | undefined | void;
 
 /** Written out up to 9: with `noUncheckedIndexedAccess` an index signature alone would give `Ref | undefined`. */
 type FirstIndexes = "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9";
@@ -87,7 +87,7 @@ type IsAny<Type> = 0 extends 1 & Type ? true : false;
 
 type Parts<Value, Nodes> =
   IsAny<Value> extends true
-    ? { readonly [Key in string]: Ref<Value, Nodes> }
+    ? { readonly [Key in string]: Value }
     : [PartKeys<Value>] extends [never]
       ? unknown
       : { readonly [Key in PartKeys<Value>]: Ref<PartOf<Value, Key>, Nodes> };
@@ -132,25 +132,49 @@ type Plain<Type> = Type extends Scalar
         }
       : Type;
 
+/**
+ * `Given` itself when there is neither ref nor node in it, something it is not assignable to when there is. Lazy, so that
+ * the checker can compare recursive types with it; what has no refs is not walked.
+ */
+export type WithoutRefs<Given> = Given extends Scalar
+  ? Given
+  : Given extends Marked
+    ? Refused
+    : Given extends readonly (infer Element)[]
+      ? readonly WithoutRefs<Element>[]
+      : Given extends object
+        ? { [Key in keyof Given]: WithoutRefs<Given[Key]> }
+        : Given;
+
+type Marked = RefTo<unknown> | Followed | ConditionRef | OutputWithNodes<unknown, unknown>;
+
+declare const refused: unique symbol;
+/** Nothing is assignable to it. */
+interface Refused {
+  readonly [refused]: never;
+}
+
 /** The nodes behind all refs in a value. */
 export type NodesIn<Given> =
   IsAny<Given> extends true
     ? never
     : Given extends Scalar
       ? never
-      : Given extends RefTo<unknown, infer Nodes>
-        ? Known<Nodes>
-        : Given extends Followed<infer Nodes>
-          ? Known<Nodes>
-          : Given extends ConditionRef<infer Nodes>
-            ? Known<Nodes>
+      : Given extends RefTo<unknown>
+        ? Known<Given[typeof refBrand]["nodes"]>
+        : Given extends Followed
+          ? Known<Given[typeof followed]>
+          : Given extends ConditionRef
+            ? Known<Given[typeof condition]>
             : Given extends OutputWithNodes<infer Value, infer Nodes>
               ? NodesIn<Value> | Known<Nodes>
-              : Given extends readonly (infer Element)[]
-                ? NodesIn<Element>
-                : Given extends object
-                  ? { [Key in keyof Given]-?: NodesIn<Given[Key]> }[keyof Given]
-                  : never;
+              : NodesInside<Given>;
+
+type NodesInside<Given> = [Given] extends [WithoutRefs<Given>]
+  ? never
+  : Given extends readonly (infer Element)[]
+    ? NodesIn<Element>
+    : { [Key in keyof Given]-?: NodesIn<Given[Key]> }[keyof Given];
 
 /** After a mistake nothing is known, and one message is enough. */
 type Known<Nodes> = unknown extends Nodes ? never : Nodes;

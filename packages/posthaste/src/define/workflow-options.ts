@@ -8,6 +8,8 @@ import type {
   OutputWithNodes,
   Ref,
   RefTo,
+  Scalar,
+  WithoutRefs,
 } from "./ref-types.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
 import type { StorageProblem } from "./storable.ts";
@@ -71,26 +73,29 @@ type OutputProblem<Returned> =
 type ValueOf<Returned> = Returned extends OutputWithNodes<infer Value, unknown> ? Value : Returned;
 
 /** Where a node stands for one of its refs. */
-type NodesAt<Value, Path extends string = "what build returns"> = Value extends Followed
-  ? Path
-  : Value extends RefTo<unknown> | Scalar
-    ? never
-    : Value extends readonly (infer Element)[]
-      ? NodesAt<Element, Path extends `"${infer Inner}"` ? `"${Inner}[]"` : `"[]"`>
-      : Value extends object
-        ? {
-            [Key in keyof Value & string]-?: NodesAt<
-              Value[Key],
-              Path extends `"${infer Inner}"` ? `"${Inner}.${Key}"` : `"${Key}"`
-            >;
-          }[keyof Value & string]
-        : never;
-
-type Scalar = string | number | boolean | bigint | symbol | null | undefined | void;
+type NodesAt<Value, Path extends string = "what build returns"> = [Value] extends [
+  WithoutRefs<Value>,
+]
+  ? never
+  : Value extends Followed
+    ? Path
+    : Value extends RefTo<unknown> | Scalar
+      ? never
+      : Value extends readonly (infer Element)[]
+        ? NodesAt<Element, Path extends `"${infer Inner}"` ? `"${Inner}[]"` : `"[]"`>
+        : Value extends object
+          ? {
+              [Key in keyof Value & string]-?: NodesAt<
+                Value[Key],
+                Path extends `"${infer Inner}"` ? `"${Inner}.${Key}"` : `"${Key}"`
+              >;
+            }[keyof Value & string]
+          : never;
 
 /** What was returned, with every ref replaced by the type of its value. */
-type Resolved<Returned, AnyMayFail extends boolean> =
-  Returned extends RefTo<infer Value, infer Nodes>
+type Resolved<Returned, AnyMayFail extends boolean> = [Returned] extends [WithoutRefs<Returned>]
+  ? Returned
+  : Returned extends RefTo<infer Value, infer Nodes>
     ? Value | (AnyMayFail extends true ? undefined : Maybe extends Nodes ? undefined : never)
     : Returned extends Scalar | ((...args: never) => unknown) | { toJSON: unknown }
       ? Returned
