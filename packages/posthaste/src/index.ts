@@ -20,6 +20,8 @@ export type {
 } from "./app/read-app-config.ts";
 export type { SendManyItem } from "./app/send-many-items.ts";
 export { defineTask, implement } from "./define/define-task.ts";
+export { defineWorkflow } from "./define/define-workflow.ts";
+export type { Flow, NodeOptions } from "./define/flow.ts";
 export type {
   FailedEvent,
   Hooks,
@@ -38,6 +40,17 @@ export type {
 export { exponential, fixed } from "./define/retry-policies.ts";
 export type { CodeOf, InputOf, OutputOf, Task, TaskContract } from "./define/task.ts";
 export type { CallersTransaction, SendOptions, TaskOptions } from "./define/send-options.ts";
+export type { EachRef, JoinRef, NodeRef, Ref, RefTo } from "./define/ref-types.ts";
+export type {
+  AnyWorkflow,
+  NodeIdOf,
+  NodeResultOf,
+  Workflow,
+  WorkflowInputOf,
+  WorkflowOutputOf,
+} from "./define/workflow.ts";
+export type { SuccessOptions, WorkflowOptions } from "./define/workflow-options.ts";
+export type { WorkflowProblem, WorkflowProblemCode } from "./define/workflow-problem.ts";
 export type {
   Register,
   TaskContext,
@@ -66,5 +79,6 @@ export {
 } from "./domain/result.ts";
 export { TaskAborted, type AbortReason } from "./domain/task-aborted.ts";
 export { TASK_TERMINAL_STATES, TaskStatus } from "./domain/task-lifecycle.ts";
+export type { GraphNode, WorkflowGraph } from "./domain/workflow-graph.ts";
 export type { LogLevel, WorkerOptions } from "./domain/worker-options.ts";
 export type { Worker } from "./worker/worker.ts";

@@ -14,7 +14,7 @@ import type {
   TaskOptions,
 } from "./task-options.ts";
 import type { RawOptions } from "./task-rules.ts";
-import { implementProblems, taskProblems } from "./task-rules.ts";
+import { implementProblems, readFlags, taskProblems } from "./task-rules.ts";
 
 /**
  * Defines a task; without `run`, a contract that producers import and `implement` completes.
@@ -104,19 +104,10 @@ function taskOf(options: CheckedOptions): AnyContract {
     onCrash: options.onCrash,
     maxCrashes: options.maxCrashes,
     errors: Object.freeze([...(options.errors ?? [])]),
-    flags: flags && Object.freeze(isList(flags) ? namesOn(flags) : { ...flags }),
+    flags: flags && Object.freeze(readFlags(flags)),
     blocking: options.blocking ?? false,
     input: options.input,
     output: options.output,
     ...(run === undefined ? {} : { run }),
   });
-}
-
-function namesOn(flags: readonly string[]): Record<string, boolean> {
-  return Object.fromEntries(flags.map((flag) => [flag, true]));
-}
-
-/** Array.isArray does not narrow a union with a readonly array. */
-function isList(flags: object): flags is readonly string[] {
-  return Array.isArray(flags);
 }

@@ -129,7 +129,7 @@ function crashRuleProblem(given: unknown): string | undefined {
   return `expected "${CRASH_RULES.join('" or "')}", found ${shown(given)}`;
 }
 
-function flagsProblems(flags: unknown): readonly Problem[] {
+export function flagsProblems(flags: unknown): readonly Problem[] {
   if (typeof flags !== "object" || flags === null) {
     return problem("flags", `expected a list of names or an object, found ${article(flags)}`);
   }
@@ -145,6 +145,13 @@ function flagsProblems(flags: unknown): readonly Problem[] {
       ? []
       : problem(`flags.${flag}`, `expected true or false, found ${article(value)}`),
   );
+}
+
+/** Flags that flagsProblems found nothing wrong with. A name in a list is on. */
+export function readFlags(flags: unknown): Record<string, boolean> {
+  return Array.isArray(flags)
+    ? Object.fromEntries(flags.map((flag: string) => [flag, true]))
+    : { ...(flags as Record<string, boolean>) };
 }
 
 function blockingProblems(blocking: unknown): readonly Problem[] {

@@ -49,6 +49,8 @@ export interface Problem {
   /** Where: an option name, or a path into an input such as `items[3].price`. Empty for the whole. */
   readonly path: string;
   readonly message: string;
+  /** Where a problem has one: stable, for programs and for looking it up. */
+  readonly code?: string;
 }
 
 /** A call of ours that failed. How a *task* ended is never thrown, except by `handle.value()`. */

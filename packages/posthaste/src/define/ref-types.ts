@@ -1,0 +1,156 @@
+/**
+ * Refs as types: places where a value will be. A ref knows the type of that value, and every node that has to be
+ * reached before it is there, so that what `build` returns tells the ids and the types of the nodes behind it.
+ */
+import type { ResultCode } from "../domain/errors.ts";
+import type { TaskResult } from "../domain/result.ts";
+
+declare const refBrand: unique symbol;
+declare const followed: unique symbol;
+declare const maybe: unique symbol;
+
+/** Anything that stands for a value of this type. */
+export interface RefTo<out Value, out Nodes = unknown> {
+  readonly [refBrand]: { readonly value: Value; readonly nodes: Nodes };
+}
+
+/** A ref, with a ref for every part of its value. */
+export type Ref<Value, Nodes = never> = RefTo<Value, Nodes> & Parts<Value, Nodes>;
+
+/** What is known of one node by its type. */
+export interface NodeType<out Id extends string, out Output, out Code extends string> {
+  readonly id: Id;
+  readonly output: Output;
+  /** The task's own codes. */
+  readonly code: Code;
+}
+
+/** Stands among the nodes of a ref whose value may never be there, because a condition may not hold. */
+export interface Maybe {
+  readonly [maybe]: true;
+}
+
+/** Whatever others can come after: a node or a join. */
+export interface Followed<out Nodes = unknown> {
+  readonly [followed]: Nodes;
+}
+
+/** A node of the graph. Neither of its two refs is a value yet: they go into inputs and into what `build` returns. */
+export interface NodeRef<
+  Id extends string,
+  Output,
+  Code extends string,
+  Nodes,
+> extends Followed<Nodes> {
+  readonly id: Id;
+  /** The value. Whoever takes it needs that this node is COMPLETED. */
+  readonly output: Ref<Output, Nodes>;
+  /** `{ ok, value }` or `{ ok, error }`. Whoever takes it starts however this node ended. */
+  readonly result: Ref<TaskResult<Output, Code | ResultCode>, Exclude<Nodes, Maybe>>;
+}
+
+/** A fan-out. */
+export interface EachRef<Id extends string, Item, Code extends string, Nodes> extends NodeRef<
+  Id,
+  Item[],
+  never,
+  Nodes
+> {
+  /** The results of all items, in the order of the array. Whoever takes it starts however this node ended. */
+  readonly results: Ref<TaskResult<Item, Code | ResultCode>[], Exclude<Nodes, Maybe>>;
+}
+
+/** What `flow.any` and `flow.quorum` make. */
+export interface JoinRef<Output, Nodes> extends Followed<Nodes> {
+  /** Whoever takes it needs that the join is met. */
+  readonly output: Ref<Output, Nodes>;
+}
+
+/** What `flow.equals` and `flow.not` make. */
+export interface ConditionRef<out Nodes = unknown> {
+  readonly [condition]: Nodes;
+}
+declare const condition: unique symbol;
+
+/** What `flow.output` makes. */
+export interface OutputWithNodes<out Value, out Nodes> {
+  readonly [outputBrand]: { readonly value: Value; readonly nodes: Nodes };
+}
+declare const outputBrand: unique symbol;
+
+type Scalar = string | number | boolean | bigint | symbol | null | undefined | void;
+
+/** Written out up to 9: with `noUncheckedIndexedAccess` an index signature alone would give `Ref | undefined`. */
+type FirstIndexes = "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9";
+
+type IsAny<Type> = 0 extends 1 & Type ? true : false;
+
+type Parts<Value, Nodes> =
+  IsAny<Value> extends true
+    ? { readonly [Key in string]: Ref<Value, Nodes> }
+    : [PartKeys<Value>] extends [never]
+      ? unknown
+      : { readonly [Key in PartKeys<Value>]: Ref<PartOf<Value, Key>, Nodes> };
+
+type PartKeys<Value> = Value extends Scalar
+  ? never
+  : Value extends readonly unknown[]
+    ? number extends Value["length"]
+      ? number | FirstIndexes
+      : Exclude<keyof Value, keyof (readonly unknown[])> & string
+    : keyof Value & (string | number);
+
+/** A part that is not there, because its whole is null or has no such part, is undefined. */
+type PartOf<Value, Key> = Value extends Scalar
+  ? undefined
+  : Value extends readonly unknown[]
+    ? number extends Value["length"]
+      ? Value[number] | undefined
+      : Key extends keyof Value
+        ? Value[Key]
+        : undefined
+    : Key extends keyof Value
+      ? Value[Key] | (string extends Key ? undefined : number extends Key ? undefined : never)
+      : undefined;
+
+/** What may be written where a value of this type is taken: that value, with refs in place of any of its parts. */
+export type Fillable<Type> =
+  IsAny<Type> extends true ? Type : unknown extends Type ? Type : RefTo<Type> | Plain<Type>;
+
+type Plain<Type> = Type extends Scalar
+  ? Type
+  : Type extends readonly unknown[]
+    ? number extends Type["length"]
+      ? readonly Fillable<Type[number]>[]
+      : { readonly [Key in keyof Type]: Fillable<Type[Key]> }
+    : Type extends object
+      ? {
+          // A value that is missing is left out of an object: a ref to one fits where the property is optional.
+          readonly [Key in keyof Type]: {} extends Pick<Type, Key>
+            ? Fillable<Type[Key] | undefined>
+            : Fillable<Type[Key]>;
+        }
+      : Type;
+
+/** The nodes behind all refs in a value. */
+export type NodesIn<Given> =
+  IsAny<Given> extends true
+    ? never
+    : Given extends Scalar
+      ? never
+      : Given extends RefTo<unknown, infer Nodes>
+        ? Known<Nodes>
+        : Given extends Followed<infer Nodes>
+          ? Known<Nodes>
+          : Given extends ConditionRef<infer Nodes>
+            ? Known<Nodes>
+            : Given extends OutputWithNodes<infer Value, infer Nodes>
+              ? NodesIn<Value> | Known<Nodes>
+              : Given extends readonly (infer Element)[]
+                ? NodesIn<Element>
+                : Given extends object
+                  ? { [Key in keyof Given]-?: NodesIn<Given[Key]> }[keyof Given]
+                  : never;
+
+/** After a mistake nothing is known, and one message is enough. */
+type Known<Nodes> = unknown extends Nodes ? never : Nodes;

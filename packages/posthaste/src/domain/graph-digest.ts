@@ -1,0 +1,17 @@
+/** Names a graph by its content: equal graphs have equal digests, whoever made them and wherever. */
+import { createHash } from "node:crypto";
+import type { WorkflowGraph } from "./workflow-graph.ts";
+
+/** SHA-256 in hex. Nested workflows are named by digests in the graph, so the digest covers them, too. */
+export function graphDigest(graph: WorkflowGraph): string {
+  return createHash("sha256").update(canonicalJson(graph)).digest("hex");
+}
+
+/** With sorted keys: what PostgreSQL gives back as jsonb has another order of keys, and is the same graph. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
