@@ -31,6 +31,8 @@ export class Database {
   /** Sends of running tasks, which wait for a claim that is being ended. */
   readonly childSends: Link;
   readonly reads: Link;
+  /** Whatever waits for the lock of a run. */
+  readonly workflows: Link;
   /** Connections for user code. */
   readonly taskPool: TaskPool;
   readonly #options: DatabaseOptions;
@@ -47,6 +49,7 @@ export class Database {
     this.bulkSends = new Link(() => this.open("sends", "bulk sends"));
     this.childSends = new Link(() => this.open("sends", "sends of tasks"));
     this.reads = new Link(() => this.open("reads", "reads"));
+    this.workflows = new Link(() => this.open("moves", "workflows"));
     this.taskPool = new TaskPool(async () => {
       const { url, poolSize } = await this.locate();
       return { url, size: poolSize };
@@ -129,8 +132,9 @@ export class Database {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#schemaReady = undefined; // who asks from now on is told that the app is closed
-    const links = [this.sends, this.keyedSends, this.bulkSends, this.childSends, this.reads];
-    await Promise.all([...links.map((link) => link.close()), this.taskPool.close()]);
+    const links = [this.sends, this.keyedSends, this.bulkSends, this.childSends];
+    const all = [...links, this.workflows, this.reads];
+    await Promise.all([...all.map((link) => link.close()), this.taskPool.close()]);
   }
 
   async #applyMissing(): Promise<string[]> {

@@ -6,13 +6,11 @@ import { useDatabase } from "../support/database.ts";
 import { gate } from "../support/gate.ts";
 import { recordingLogger } from "../support/loggers.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { graph, node } from "../workflows/small-graphs.ts";
 import { useRoles } from "./roles.ts";
 
 const db = useDatabase({ isEmpty: true });
 const roles = useRoles(db);
 const { schema, as } = roles;
-const NIL = "00000000-0000-0000-0000-000000000000";
 
 const flaky = defineTask({
   name: "flaky",
@@ -211,48 +209,6 @@ describe("the worker", () => {
       await expect(as("worker", `select ${schema}.${each}(0, 10)`)).rejects.toThrow(
         "what is over is kept for at least 1 hour, got 0",
       );
-  });
-
-  test("advances the runs that a producer has started and steers, and repairs them", async () => {
-    const text = JSON.stringify(graph("of-roles", [node("note"), node("next", "note")]));
-    const [{ id }] = (await as(
-      "producer",
-      `select ${schema}.start_workflows(array[gen_random_uuid()], array[${schema}.store_graph('of-roles', $1)],
-                '{"null"}', '{null}') -> 'started' ->> 0 as id`,
-      [text],
-    )) as [{ id: string }];
-    const changed = async (call: string): Promise<unknown> =>
-      ((await as("producer", `select ${schema}.${call} as said`, [id])) as [{ said: unknown }])[0]
-        .said;
-
-    expect(await changed("pause_workflow($1)")).toMatchObject({ changed: true });
-    expect(await changed("resume_workflow($1)")).toMatchObject({ changed: true });
-    const [{ task }] = (await as(
-      "worker",
-      `select task_id as task from ${schema}.submissions where workflow_id = $1`,
-      [id],
-    )) as [{ task: string }];
-    const client = roles.client("worker");
-    await client.query("begin");
-    await client.query(`select ${schema}.lock_runs_of(array[$1::uuid])`, [task]);
-    await client.query(
-      `with gone as (delete from ${schema}.ready_tasks where task_id = $1 returning *)
-       insert into ${schema}.finished_tasks (task_id, status, enqueued_at, finished_at, result)
-       select task_id, 'COMPLETED', enqueued_at, clock_timestamp(), '1' from gone`,
-      [task],
-    );
-    await client.query(`select ${schema}.advance_workflows(array[$1::uuid])`, [task]);
-    await client.query("commit");
-    expect(
-      await as("worker", `select found from ${schema}.find_stuck_workflows($1, 10)`, [NIL]),
-    ).toEqual([{ found: [] }]);
-    await as("worker", `select ${schema}.repair_workflow($1)`, [id]);
-    expect(await as("producer", `select * from ${schema}.workflow_results($1)`, [id])).toEqual([
-      { node: "note", result: { ok: true, value: 1 } },
-      { node: "next", result: null },
-    ]);
-    expect(await changed("cancel_workflow($1)")).toMatchObject({ answer: "cancelled" });
-    expect(await changed("retry_workflow($1, '{note}')")).toMatchObject({ answer: "status" });
   });
 
   test("sends tasks from within tasks and waits for them", async () => {

@@ -31,7 +31,7 @@ async function underWay(): Promise<string> {
 
 async function ended(): Promise<string> {
   const id = await underWay();
-  for (const each of ["items[2]", "core", "late", "b"]) await runs.complete(each);
+  for (const last of ["items[2]", "core", "late", "b"]) await runs.complete(last);
   return id;
 }
 
@@ -53,8 +53,8 @@ function spelled(breaking: string): string {
   return breaking
     .replaceAll("@run", "workflow_id = (select workflow_id from workflows where parent_id is null)")
     .replaceAll(/@([$\w]+)(?:\[(\d+)\])?/g, (_, id: string, item = "-1") => {
-      const node = `select w.workflow_id, g.node_no from workflows w join graph_nodes g using (graph_id) where g.id = '${id}'`;
-      return `(workflow_id, node_no) in (${node}) and item = ${item}`;
+      const named = `select w.workflow_id, g.node_no from workflows w join graph_nodes g using (graph_id) where g.id = '${id}'`;
+      return `(workflow_id, node_no) in (${named}) and item = ${item}`;
     });
 }
 

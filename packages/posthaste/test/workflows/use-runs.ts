@@ -20,7 +20,7 @@ export interface Runs {
   task(node: string): Promise<string>;
   /** Ends the task of a node that waits in the line. */
   complete(node: string, value?: unknown): Promise<string>;
-  fail(node: string, code?: string): Promise<string>;
+  fail(node: string, code?: string, data?: unknown): Promise<string>;
   /** What each node of a run is, items included: `{ a: "COMPLETED", "b[0]": "ENQUEUED" }`. */
   nodes(id: string): Promise<Readonly<Record<string, string>>>;
   status(id: string): Promise<string | undefined>;
@@ -56,8 +56,10 @@ export function useRuns(db: TestDatabase): Runs {
     },
     task,
     complete: (node, value = null) => end(node, { status: "COMPLETED", value }),
-    fail: (node, code = "BROKEN") =>
-      end(node, { status: "FAILED", error: { code, message: "it broke" } }),
+    fail: (node, code = "BROKEN", data = undefined) => {
+      const error = { code, message: "it broke", data };
+      return end(node, { status: "FAILED", error });
+    },
     async nodes(id) {
       const all = (await readNodes(sql)).filter(({ workflowId }) => workflowId === id);
       return Object.fromEntries(all.map((each) => [nameOf(each), each.status]));

@@ -120,10 +120,7 @@ export function readWorkflows(schema: SqlText) {
       return row?.status;
     },
     /** Newest first, as far as ids are in the order of starting. */
-    list(
-      db: Db,
-      { name, status, nested, before, limit }: RunFilter,
-    ): Promise<ListedRun[]> {
+    list(db: Db, { name, status, nested, before, limit }: RunFilter): Promise<ListedRun[]> {
       const list = (name === undefined ? OF_ALL : OF_NAME)[status ?? "all"];
       const values = [before, limit, nested];
       return db.query<ListedRun>(list, name === undefined ? values : [...values, name]);
