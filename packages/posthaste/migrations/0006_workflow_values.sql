@@ -174,6 +174,19 @@ begin
 end
 $$;
 
+-- The results of a run's nodes, in the order in which they were written; all of them, or those named. Null: it has not
+-- ended. Without gates. Served by the primary key of workflow_nodes.
+create function @schema.workflow_results(id uuid, nodes text[] default null) returns table (node text, result jsonb)
+language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
+begin atomic
+  select g.id, @schema.node_result(n.workflow_id, n.node_no, -1)
+    from @schema.workflow_nodes as n
+    join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
+   where n.workflow_id = workflow_results.id and n.item = -1 and not g.is_gate
+     and (workflow_results.nodes is null or g.id = any (workflow_results.nodes))
+   order by n.node_no;
+end;
+
 -- Null: there is no such value.
 create function @schema.hole_value(run uuid, hole jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
 language plpgsql stable as $$

@@ -272,8 +272,11 @@ begin
                        case when is_list then 'COMPLETED' else 'FAILED' end)::@schema.ended_node];
     return;
   end if;
-  insert into @schema.workflow_nodes (workflow_id, node_no, item, graph_id, status)
-  select node.workflow_id, node.node_no, item, node.graph_id, 'READY' from generate_series(0, count - 1) as item;
+  -- As often started over as their node was: what they are stands beside what earlier items were.
+  insert into @schema.workflow_nodes (workflow_id, node_no, item, graph_id, status, retries)
+  select node.workflow_id, node.node_no, listed.no, node.graph_id, 'READY', n.retries
+    from @schema.workflow_nodes as n cross join generate_series(0, count - 1) as listed (no)
+   where n.workflow_id = node.workflow_id and n.node_no = node.node_no and n.item = -1;
   select sent.failed, sent.ready, sent.woken into failed_items, ready, woken
     from @schema.send_items(node, elements) as sent;
 end

@@ -240,11 +240,12 @@ begin
 end
 $$;
 
--- {"answer": "cancelled" | "requested" | "finished", …}, or null: there is no such run.
+-- {"answer": "cancelled" | "requested" | "finished", "tasks": [those that it cancelled], …}, or null: there is no such run.
 create function @schema.cancel_workflow(id uuid) returns jsonb
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   runs uuid[];
+  tasks uuid[] := '{}';
   queued record;
   ended @schema.ended_node[];
   items @schema.ended_node[];
@@ -253,7 +254,9 @@ begin
   perform @schema.lock_runs(array[id]);
   if not exists (select from @schema.workflows where workflow_id = id) then return null; end if;
   runs := @schema.open_tree(array[id]);
-  if not id = any (runs) then return '{"answer": "finished", "woken": [], "ended": []}'; end if;
+  if not id = any (runs) then
+    return '{"answer": "finished", "tasks": [], "woken": [], "ended": []}';
+  end if;
   update @schema.workflow_states set cancel_requested_at = clock_timestamp()
    where workflow_id = any (runs) and cancel_requested_at is null;
   for queued in
@@ -261,6 +264,7 @@ begin
       from @schema.workflow_nodes as n where n.workflow_id = any (runs) and n.status = 'ENQUEUED' order by n.task_id
   loop
     if @schema.cancel_task(queued.task_id) = 'cancelled' then
+      tasks := tasks || queued.task_id;
       -- One that waits for its retry has begun; the others are as good as never sent.
       update @schema.workflow_nodes as n
          set status = case when (select run_no from @schema.finished_tasks where task_id = queued.task_id) > 0
@@ -282,6 +286,6 @@ begin
   news := @schema.carry_on(ended, items, null, runs);
   perform @schema.tell_news(news);
   return news || jsonb_build_object(
-    'answer', case when news -> 'ended' ? id::text then 'cancelled' else 'requested' end);
+    'answer', case when news -> 'ended' ? id::text then 'cancelled' else 'requested' end, 'tasks', to_jsonb(tasks));
 end
 $$;

@@ -68,8 +68,8 @@ end
 $$;
 
 -- Starts failed nodes over, with all that follows them.
--- {"answer": "retried", …}; or why not: "status" (with `status`), "nested", "unknown", "not failed" or "under way" (with `node`);
--- or null: there is no such run.
+-- {"answer": "retried", …}; or why not: "status" (with `status`, and whether it is being cancelled), "nested" (with its
+-- root), "unknown", "not failed" or "under way" (with `node`); or null: there is no such run.
 create function @schema.retry_workflow(id uuid, nodes text[]) returns jsonb
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -82,14 +82,16 @@ declare
   news jsonb;
 begin
   perform @schema.lock_runs(array[retry_workflow.id]);
-  select w.graph_id, w.parent_id, s.status, s.cancel_requested_at into run
+  select w.graph_id, w.parent_id, w.root_id, s.status, s.cancel_requested_at into run
     from @schema.workflows as w join @schema.workflow_states as s using (workflow_id)
    where w.workflow_id = retry_workflow.id;
   if not found then return null; end if;
   if run.status not in ('PAUSED', 'FAILED') or run.cancel_requested_at is not null then
-    return jsonb_build_object('answer', 'status', 'status', run.status);
+    return jsonb_build_object('answer', 'status', 'status', run.status, 'isCancelling', run.cancel_requested_at is not null);
   end if;
-  if run.status = 'FAILED' and run.parent_id is not null then return '{"answer": "nested"}'; end if;
+  if run.status = 'FAILED' and run.parent_id is not null then
+    return jsonb_build_object('answer', 'nested', 'root', run.root_id);
+  end if;
   select asked.node, n.status into wrong
     from unnest(retry_workflow.nodes) as asked (node)
     left join @schema.graph_nodes as g on g.graph_id = run.graph_id and g.id = asked.node
@@ -123,8 +125,7 @@ begin
     from @schema.workflow_nodes as n
    where n.workflow_id = retry_workflow.id and n.status in ('COMPLETED', 'FAILED', 'SKIPPED')
      and (n.node_no = any (following)
-          or (n.node_no = any (picked) and (n.item = -1 or n.status <> 'COMPLETED')))
-  on conflict do nothing;
+          or (n.node_no = any (picked) and (n.item = -1 or n.status <> 'COMPLETED')));
   delete from @schema.workflow_nodes
    where workflow_id = retry_workflow.id and node_no = any (following) and item >= 0;
   update @schema.workflow_nodes as n
