@@ -265,9 +265,10 @@ begin
   loop
     if @schema.cancel_task(queued.task_id) = 'cancelled' then
       tasks := tasks || queued.task_id;
-      -- One that waits for its retry has begun; the others are as good as never sent.
+      -- One that waits for its retry has begun, and so has a fan-out; the others are as good as never sent.
       update @schema.workflow_nodes as n
-         set status = case when (select run_no from @schema.finished_tasks where task_id = queued.task_id) > 0
+         set status = case when queued.item >= 0
+                             or (select run_no from @schema.finished_tasks where task_id = queued.task_id) > 0
                            then 'FAILED' else 'READY' end
        where n.workflow_id = queued.workflow_id and n.node_no = queued.node_no and n.item = queued.item;
     end if;
