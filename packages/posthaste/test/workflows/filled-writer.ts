@@ -75,7 +75,7 @@ export class FilledWriter {
     const fitting = this.sources.filter(
       ({ gives }) => wanted === undefined || gives === wanted.gives,
     );
-    if (fitting.length === 0 || this.random.is(0.2)) {
+    if (fitting.length === 0 || this.random.is(0.3)) {
       const at = wanted?.at ?? this.random.pick(SHAPE_PATHS);
       return { path, from: "$input", part: "output", at };
     }

@@ -166,10 +166,10 @@ export class GraphWriter {
 
   /** What the holes need, the branch it stands in, and what it waits for besides. */
   private needs(writer: FilledWriter): readonly Need[] {
-    if (this.whens.length > 0 && this.random.is(0.35)) {
+    if (this.whens.length > 0 && this.random.is(0.25)) {
       writer.need(this.random.pick(this.whens), "success");
     }
-    if (this.sources.length > 0 && this.random.is(0.3)) {
+    if (this.sources.length > 0 && this.random.is(0.2)) {
       writer.need(this.random.pick(this.sources).id, "success");
     }
     return writer.needs;

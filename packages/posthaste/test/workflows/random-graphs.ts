@@ -76,7 +76,8 @@ function drawGraph(random: Random, drawing: Drawing): WorkflowGraph {
       nested.push(drawNested(random, { ...drawing, depth: depth + 1 }));
     }
   }
-  const writer = new GraphWriter(random, nested, random.between(1, most));
+  const least = random.is(0.8) ? Math.floor(most / 2) : 1;
+  const writer = new GraphWriter(random, nested, random.between(least, most));
   return {
     format: 1,
     name: `random-${depth}-${random.seed()}`,
