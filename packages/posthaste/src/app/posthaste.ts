@@ -165,7 +165,7 @@ function assemble(given: AppConfig) {
   const runWaits = new ResultWaits({ ...waiting, awaited: awaitedRuns });
   const hooks = hookRunner(listed, log);
   const sender = new Sender(database, config, log, hooks.emit);
-  const starter = new Starter(database, config, log, ({ problems }) => problems);
+  const starter = new Starter(database, config, log);
   const workers = new Set<Worker>();
   /** What a thread for blocking tasks loads. */
   const file = namedFile;
