@@ -5,6 +5,7 @@ import type { Condition, Need } from "../domain/workflow-graph.ts";
 import { holeOf, needsOf, refProblem } from "./fill-values.ts";
 import type { GraphDraft } from "./graph-draft.ts";
 import { makeHandle, makeRef, refFacts, type RefFacts } from "./refs.ts";
+import { coded } from "./workflow-problem.ts";
 
 export function addJoin(
   draft: GraphDraft,
@@ -138,8 +139,6 @@ function readEquals(draft: GraphDraft, { equals }: ConditionFacts): { readonly e
     return {};
   }
   if (equals.ok) return { equals: JSON.parse(equals.text) as Json };
-  for (const { path, message } of equals.problems) {
-    draft.complain("CONDITION_INVALID", `flow.equals${path === "" ? "" : ` ${path}`}`, message);
-  }
+  draft.problems.push(...coded("CONDITION_INVALID", "flow.equals", equals.problems));
   return {};
 }

@@ -7,6 +7,7 @@ import type {
   Maybe,
   NodeRef,
   NodesIn,
+  NodesOf,
   NodeType,
   Ref,
   RefTo,
@@ -62,8 +63,8 @@ type Others<Given, Taken, Depth extends 0[] = []> = Given extends RefTo<unknown>
     ? never
     : [Taken] extends [Given]
       ? never
-      : Given extends readonly (infer Element)[]
-        ? Others<Element, ElementOf<Taken>, [...Depth, 0]>
+      : Given extends readonly unknown[]
+        ? Others<Given[number], ElementOf<Taken>, [...Depth, 0]>
         : {
             [Key in keyof Given]-?: Key extends KeyOf<Taken>
               ? Others<Given[Key], ValueAt<Taken, Key>, [...Depth, 0]>
@@ -88,7 +89,7 @@ export type OutputsOf<Sources extends readonly Source[]> =
 
 /** If one of the sources is sure to be there, something is. */
 export type AnyNodes<Sources extends readonly Source[]> =
-  true extends IsSure<Sources[number]> ? Exclude<NodesIn<Sources>, Maybe> : NodesIn<Sources>;
+  true extends IsSure<Sources[number]> ? Exclude<NodesOf<Sources>, Maybe> : NodesOf<Sources>;
 
 type IsSure<One> = One extends Followed<infer Nodes> ? (Maybe extends Nodes ? false : true) : never;
 

@@ -140,8 +140,8 @@ export type WithoutRefs<Given> = Given extends Scalar
   ? Given
   : Given extends Marked
     ? Refused
-    : Given extends readonly (infer Element)[]
-      ? readonly WithoutRefs<Element>[]
+    : Given extends readonly unknown[]
+      ? readonly WithoutRefs<Given[number]>[]
       : Given extends object
         ? { [Key in keyof Given]: WithoutRefs<Given[Key]> }
         : Given;
@@ -172,9 +172,16 @@ export type NodesIn<Given> =
 
 type NodesInside<Given> = [Given] extends [WithoutRefs<Given>]
   ? never
-  : Given extends readonly (infer Element)[]
-    ? NodesIn<Element>
+  : Given extends readonly unknown[]
+    ? NodesIn<Given[number]>
     : { [Key in keyof Given]-?: NodesIn<Given[Key]> }[keyof Given];
+
+/** The same for nodes and joins, one or a list of them. Shorter, for a list may be long. */
+export type NodesOf<Given> = Given extends Followed
+  ? Known<Given[typeof followed]>
+  : Given extends readonly Followed[]
+    ? Known<Given[number][typeof followed]>
+    : never;
 
 /** After a mistake nothing is known, and one message is enough. */
 type Known<Nodes> = unknown extends Nodes ? never : Nodes;

@@ -81,7 +81,6 @@ export function makeRef(facts: RefFacts): object {
     defineProperty: refuse("changed"),
     deleteProperty: refuse("changed"),
     apply: refuse("called as a function"),
-    construct: refuse("called as a function"),
   });
   refs.set(ref, facts);
   return ref;
