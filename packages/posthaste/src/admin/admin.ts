@@ -27,7 +27,12 @@ export type {
 } from "./recovery-admin.ts";
 
 export type { Pruned } from "../engine/prune.ts";
-export type { ListWorkflowsOptions, WorkflowDetails } from "./workflow-admin.ts";
+export type {
+  ListWorkflowsOptions,
+  RecoveredWorkflows,
+  RepairedWorkflow,
+  WorkflowDetails,
+} from "./workflow-admin.ts";
 
 export interface QueueInfo {
   readonly name: string;
@@ -74,7 +79,7 @@ export function makeAdmin(parts: RecoveryAdminParts, config: Config): Admin {
     });
   return {
     ...makeRecoveryAdmin(parts, ask),
-    ...makeWorkflowAdmin(database, parts.hooks),
+    ...makeWorkflowAdmin(parts),
     queues: {
       async list() {
         const rows = await ask(() => pauseQueues.list(database.reads, known));

@@ -1,11 +1,13 @@
 /** What operators may ask and do about runs. */
 import type { NodeInfo, WorkflowInfo, WorkflowSummary } from "../define/workflow-run.ts";
 import { PosthasteError } from "../domain/errors.ts";
+import type { Logger } from "../domain/logger.ts";
 import { OptionReader, shown } from "../domain/option-reader.ts";
 import { WorkflowStatus } from "../domain/workflow-lifecycle.ts";
 import type { Database } from "../engine/database.ts";
 import type { HookRunner } from "../engine/hooks.ts";
 import { listWorkflows, readWorkflowInfo, readWorkflowNodes } from "../engine/read-workflow.ts";
+import { recoverStuckWorkflows, type RecoveredWorkflows } from "../engine/recover-workflows.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
 import {
   cancelWorkflow,
@@ -14,6 +16,8 @@ import {
   retryWorkflow,
 } from "../engine/steer-workflow.ts";
 import { isUuid, requireUuid } from "../engine/uuid-v7.ts";
+
+export type { RecoveredWorkflows, RepairedWorkflow } from "../engine/recover-workflows.ts";
 
 export interface ListWorkflowsOptions {
   /** Only runs of this workflow. */
@@ -48,12 +52,23 @@ export interface WorkflowAdmin {
     /** As the handle's `retryFrom()`. */
     retryFrom(id: string, ...nodes: readonly [string, ...string[]]): Promise<void>;
   };
+  /**
+   * Looks at every run that has not ended for rows that contradict each other (a task that has ended and its node has not, a
+   * node that could start and was not sent), and repairs it, as workers do by themselves. With `dryRun` it only looks.
+   */
+  recoverStuckWorkflows(options?: { readonly dryRun?: boolean }): Promise<RecoveredWorkflows>;
+}
+
+export interface WorkflowAdminParts {
+  readonly database: Database;
+  readonly hooks: HookRunner;
+  readonly log: Logger;
 }
 
 /** Behind every id there is. */
 const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-export function makeWorkflowAdmin(database: Database, hooks: HookRunner): WorkflowAdmin {
+export function makeWorkflowAdmin({ database, hooks, log }: WorkflowAdminParts): WorkflowAdmin {
   const get = async (id: string): Promise<WorkflowDetails> => {
     const [info, nodes] = await Promise.all([
       readWorkflowInfo(database, id),
@@ -76,6 +91,16 @@ export function makeWorkflowAdmin(database: Database, hooks: HookRunner): Workfl
       cancel: async (id) => cancelWorkflow(database, hooks, requireUuid(id, "run")),
       retryFrom: async (id, ...nodes) => retryWorkflow(database, requireUuid(id, "run"), nodes),
     },
+    async recoverStuckWorkflows(given) {
+      const options = new OptionReader("options", given, ["dryRun"]);
+      const dryRun = options.flag("dryRun", false);
+      refuse(options, "nothing was repaired");
+      const { workflowIds, repairs } = await repeatSafely(async () => {
+        await database.ensureSchema();
+        return recoverStuckWorkflows({ database, log }, { dryRun });
+      });
+      return { workflowIds, repairs };
+    },
   };
 }
 
@@ -93,8 +118,10 @@ function readFilter(given: ListWorkflowsOptions | undefined) {
     before,
     limit: options.integer("limit", { min: 1, max: 1_000 }, 100),
   };
-  const { problems } = options;
-  if (problems.length > 0)
-    throw PosthasteError.of("VALIDATION_FAILED", "the runs were not listed", problems);
+  refuse(options, "the runs were not listed");
   return filter;
+}
+
+function refuse({ problems }: OptionReader, what: string): void {
+  if (problems.length > 0) throw PosthasteError.of("VALIDATION_FAILED", what, problems);
 }

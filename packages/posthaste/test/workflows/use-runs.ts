@@ -66,7 +66,7 @@ export function useRuns(db: TestDatabase): Runs {
       return Object.fromEntries(all.map((each) => [nameOf(each), each.status]));
     },
     status: async (id) => (await readRuns(sql)).find((run) => run.id === id)?.status,
-    lined: async () => (await linedTasks(sql)).map(({ node }) => node),
+    lined: async () => (await linedTasks(sql)).map(({ node }) => node).toSorted(),
   };
 }
 
