@@ -20,6 +20,17 @@ export interface TaskEnd {
   readonly error?: { readonly code: string; readonly message: string };
 }
 
+export interface StoredRun {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly parentNode: string | null;
+  /** -1: nested in a node, not in one of its items. */
+  readonly parentItem: number | null;
+  readonly status: string;
+  readonly result: unknown;
+  readonly error: { readonly code: string; readonly data?: unknown } | null;
+}
+
 export interface StoredNode {
   readonly workflowId: string;
   readonly node: string;
@@ -96,6 +107,14 @@ export async function endTasks(sql: Sql, ends: readonly TaskEnd[]): Promise<void
   );
   await sql("select posthaste.advance_workflows($1::uuid[])", [ids]);
   await sql("commit");
+}
+
+export async function readRuns(sql: Sql): Promise<StoredRun[]> {
+  return sql<StoredRun & Record<string, unknown>>(`
+    select w.workflow_id as "id", w.parent_id as "parentId", w.parent_item as "parentItem", s.status, s.result, s.error,
+           (select g.id from posthaste.workflows as p join posthaste.graph_nodes as g using (graph_id)
+             where p.workflow_id = w.parent_id and g.node_no = w.parent_node) as "parentNode"
+      from posthaste.workflows as w join posthaste.workflow_states as s using (workflow_id)`);
 }
 
 export async function readNodes(sql: Sql): Promise<StoredNode[]> {
