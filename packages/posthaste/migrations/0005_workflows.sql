@@ -80,6 +80,8 @@ create table @schema.workflows (
 
 -- start with `key`: one run per name and key
 create unique index workflows_key_idx on @schema.workflows (name, key) where key is not null;
+-- lists of one name, newest first
+create index workflows_name_idx on @schema.workflows (name, workflow_id);
 -- pause, resume, cancel go down the tree
 create index workflows_parent_idx on @schema.workflows (parent_id) where parent_id is not null;
 
@@ -104,7 +106,10 @@ create table @schema.workflow_states (
 
 -- reconciliation and lists: what has not ended
 create index workflow_states_open_idx on @schema.workflow_states (workflow_id) where ended_at is null;
--- lists and retention
+-- lists of what went wrong, newest first
+create index workflow_states_failed_idx on @schema.workflow_states (status, workflow_id)
+  where status in ('FAILED', 'CANCELLED');
+-- retention
 create index workflow_states_ended_idx on @schema.workflow_states (ended_at) where ended_at is not null;
 
 create table @schema.workflow_nodes (

@@ -101,7 +101,7 @@ begin
       select coalesce(jsonb_agg(@schema.node_output(run, source) order by nth), '[]') into output
         from unnest(found_node.chosen) with ordinality as kept (source, nth);
     else
-      return null;
+      output := 'null'; -- a condition says what it has to say by its status
   end case;
   return output;
 end
@@ -174,6 +174,19 @@ begin
 end
 $$;
 
+-- The results of a run's nodes, in the order in which they were written; all of them, or those named. Null: it has not
+-- ended. Without gates. Served by the primary key of workflow_nodes.
+create function @schema.workflow_results(id uuid, nodes text[] default null) returns table (node text, result jsonb)
+language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
+begin atomic
+  select g.id, @schema.node_result(n.workflow_id, n.node_no, -1)
+    from @schema.workflow_nodes as n
+    join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
+   where n.workflow_id = workflow_results.id and n.item = -1 and not g.is_gate
+     and (workflow_results.nodes is null or g.id = any (workflow_results.nodes))
+   order by n.node_no;
+end;
+
 -- Null: there is no such value.
 create function @schema.hole_value(run uuid, hole jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
 language plpgsql stable as $$
@@ -233,7 +246,7 @@ declare
   holds boolean;
 begin
   if condition ? 'equals' then
-    holds := coalesce(value, 'null') = condition -> 'equals';
+    holds := coalesce(value = condition -> 'equals', false); -- what is missing equals nothing
   else
     holds := value is not null and value not in ('null', 'false', '0', '""');
   end if;
@@ -245,7 +258,9 @@ $$;
 create function @schema.as_instant(said text) returns timestamptz
 language plpgsql stable as $$
 begin
-  return case when said ~ '^\d{4}-' then said::timestamptz end; -- 'now' and 'infinity' are none
+  -- As JSON has it. 'tomorrow' is a timestamptz, too, and a day without an hour is one somewhere else.
+  return case when said ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$'
+              then said::timestamptz end;
 exception when data_exception then
   return null;
 end

@@ -1,10 +1,11 @@
 /** The app object: what `posthaste()` returns, and the place where everything is put together. */
 import { availableParallelism } from "node:os";
 import { makeAdmin, type Admin } from "../admin/admin.ts";
-import { ResultWaits } from "../client/result-waits.ts";
+import { awaitedRuns, awaitedTasks, ResultWaits } from "../client/result-waits.ts";
 import { Sender } from "../client/sender.ts";
 import { Starter } from "../client/starter.ts";
 import { taskHandle } from "../client/task-handle.ts";
+import { workflowRun } from "../client/workflow-run.ts";
 import type { SendOptions } from "../define/send-options.ts";
 import type { StartArguments } from "../define/start-options.ts";
 import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
@@ -12,6 +13,7 @@ import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
 import { withNested } from "../define/workflow-rules.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
+import type { WorkflowRun } from "../define/workflow-run.ts";
 import { configSettings } from "../domain/config-settings.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { atLevel } from "../domain/level-logger.ts";
@@ -23,7 +25,6 @@ import { retentionRounds } from "../engine/prune.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
 import { startMaintenance } from "../reaper/maintenance.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
-import { onStopSignals } from "../runtime/stop-signals.ts";
 import { version } from "../version.ts";
 import { taskRegistry } from "../worker/task-registry.ts";
 import { ThreadPool } from "../worker/threads/thread-pool.ts";
@@ -35,6 +36,7 @@ import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
 import { callerFile } from "./caller-file.ts";
 import { readAppConfig, type AppConfig } from "./read-app-config.ts";
+import { runUntilSignal } from "./run-until-signal.ts";
 import { readItems, type SendManyItem } from "./send-many-items.ts";
 import { threadProblems, threadProgram } from "./threads/thread-program.ts";
 import { onStage, threadStage } from "./threads/thread-stage.ts";
@@ -60,12 +62,11 @@ export interface Posthaste extends AsyncDisposable {
    *
    *     const run = await app.start(shipOrder, { orderId: "o-1" });
    */
-  start<W extends AnyWorkflow>(
-    workflow: W,
-    ...args: StartArguments<W>
-  ): Promise<{ readonly id: string }>;
+  start<W extends AnyWorkflow>(workflow: W, ...args: StartArguments<W>): Promise<WorkflowRun<W>>;
   /** The handle of a task that was sent earlier, perhaps by another process. */
   task<T extends AnyContract>(task: T, id: string): TaskHandle<T>;
+  /** The handle of a run that was started earlier, perhaps by another process. */
+  workflow<W extends AnyWorkflow>(workflow: W, id: string): WorkflowRun<W>;
   /** A worker for this app's tasks; `await worker.start()` begins. */
   worker(options?: WorkerOptions): Worker;
   /** Runs a worker until SIGTERM or SIGINT, and returns when it has stopped. A second signal hurries. */
@@ -113,9 +114,10 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       return ids.map((id) => handleOf(parts, id));
     },
     async start(workflow, ...[input, options]) {
-      return { id: await starter.start(workflow, input, options) };
+      return runOf(parts, await starter.start(workflow, input, options));
     },
     task: (_task, id) => handleOf(parts, requireUuid(id)),
+    workflow: (_workflow, id) => runOf(parts, requireUuid(id, "run")),
     worker: (options) => makeWorker(parts, options),
     runWorker: (options) => runUntilSignal(makeWorker(parts, options)),
     admin: makeAdmin(
@@ -159,10 +161,12 @@ function assemble(given: AppConfig) {
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
   const listener = appListener(database, config, log);
   const { notifyPollIntervalMs: pollEveryMs } = config.resilience;
-  const waits = new ResultWaits({ database, listener, pollEveryMs, log });
+  const waiting = { database, listener, pollEveryMs, log };
+  const waits = new ResultWaits({ ...waiting, awaited: awaitedTasks });
+  const runWaits = new ResultWaits({ ...waiting, awaited: awaitedRuns });
   const hooks = hookRunner(listed, log);
   const sender = new Sender(database, config, log, hooks.emit);
-  const starter = new Starter(database, config, log, ({ problems }) => problems);
+  const starter = new Starter(database, config, log);
   const workers = new Set<Worker>();
   /** What a thread for blocking tasks loads. */
   const file = namedFile;
@@ -179,6 +183,7 @@ function assemble(given: AppConfig) {
     database,
     listener,
     waits,
+    runWaits,
     hooks,
     sender,
     starter,
@@ -193,6 +198,13 @@ function handleOf<T extends AnyContract>(
   id: string,
 ): TaskHandle<T> {
   return taskHandle(database, waits, hooks, id);
+}
+
+function runOf<W extends AnyWorkflow>(
+  { database, runWaits, hooks }: Parts,
+  id: string,
+): WorkflowRun<W> {
+  return workflowRun(database, runWaits, hooks, id);
 }
 
 function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
@@ -265,20 +277,6 @@ function threadServices(parts: Parts): () => Promise<BodyServices> {
   return () => (made ??= make());
 }
 
-async function runUntilSignal(worker: Worker): Promise<void> {
-  const unhook = onStopSignals(
-    () => void worker.stop(),
-    () => worker.hurry(),
-  );
-  try {
-    await worker.start();
-    await worker.stopped();
-  } finally {
-    unhook();
-    await worker.stop();
-  }
-}
-
 /** In the order in which they need each other: workers write their last results before the connections go. */
 async function closeAll({
   workers,
@@ -286,6 +284,7 @@ async function closeAll({
   starter,
   hooks,
   waits,
+  runWaits,
   listener,
   database,
   location,
@@ -293,7 +292,7 @@ async function closeAll({
   await Promise.all([...workers].map((worker) => worker.stop()));
   await Promise.all([sender.close(), starter.close()]);
   await hooks.idle();
-  await Promise.all([waits.close(), listener.close()]);
+  await Promise.all([waits.close(), runWaits.close(), listener.close()]);
   await database.close();
   await location.release();
 }

@@ -7,6 +7,8 @@ import type { WaitOptions } from "../define/task-handle.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
+import { notFound } from "../engine/read-task-info.ts";
+import { runNotFound } from "../engine/read-workflow.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
 import type { Listener, Subscription } from "../runtime/listener.ts";
 import { NaturalBatcher } from "../runtime/natural-batcher.ts";
@@ -14,13 +16,36 @@ import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
 import { resultChannel } from "../store/channels.ts";
 import type { StoredResult } from "../store/queries/await-results.ts";
+import type { Db } from "../store/sql.ts";
+import type { Store } from "../store/store.ts";
 
 export interface ResultWaitsOptions {
   readonly database: Database;
+  readonly awaited: AwaitedKind;
   readonly listener: Listener;
   readonly pollEveryMs: number;
   readonly log: Logger;
 }
+
+/** What is waited for. */
+export interface AwaitedKind {
+  /** In a sentence, before its id. */
+  readonly noun: string;
+  readonly notFound: (id: string) => PosthasteError;
+  readonly read: (store: Store, db: Db, ids: readonly string[]) => Promise<StoredResult[]>;
+}
+
+export const awaitedTasks: AwaitedKind = {
+  noun: "task",
+  notFound,
+  read: ({ awaitResults }, db, ids) => awaitResults.read(db, ids),
+};
+
+export const awaitedRuns: AwaitedKind = {
+  noun: "run",
+  notFound: runNotFound,
+  read: ({ awaitResults }, db, ids) => awaitResults.readRuns(db, ids),
+};
 
 const MOST_IDS = 1_000;
 /** A listener that does not come up must not keep anybody from reading a result that is there. */
@@ -68,7 +93,7 @@ export class ResultWaits {
       const timer =
         timeoutMs === undefined
           ? undefined
-          : setTimeout(() => waiter.reject(waitTimeout(id, timeoutMs)), timeoutMs);
+          : setTimeout(() => waiter.reject(this.#timeout(id, timeoutMs)), timeoutMs);
       signal?.addEventListener("abort", onAbort, { once: true });
       this.#remember(id, waiter);
       this.#listen()
@@ -92,8 +117,7 @@ export class ResultWaits {
   }
 
   #settle(stored: StoredResult, onMissing?: (error: PosthasteError) => void): void {
-    if (!stored.exists)
-      onMissing?.(new PosthasteError("TASK_NOT_FOUND", `there is no task ${stored.id}`));
+    if (!stored.exists) onMissing?.(this.#options.awaited.notFound(stored.id));
     else if (stored.status !== null) {
       // Resolving removes from the set, which a set allows while it is walked.
       for (const { resolve } of this.#waiting.get(stored.id) ?? []) resolve(stored);
@@ -145,7 +169,7 @@ export class ResultWaits {
   async #registerAndRead(ids: readonly string[]): Promise<{ answer: StoredResult }[]> {
     return repeatSafely(async () => {
       if (this.#isClosed) throw closed();
-      const { database } = this.#options;
+      const { database, awaited } = this.#options;
       await database.ensureSchema();
       const connection = await database.reads.connection();
       const { awaitResults } = database.store;
@@ -153,7 +177,7 @@ export class ResultWaits {
       // Pipelined: two statements, two commits, one round trip; the second sees what was committed before it began.
       const [, found] = await Promise.all([
         awaitResults.register(connection, ids, this.#channel),
-        awaitResults.read(connection, ids),
+        awaited.read(database.store, connection, ids),
       ]);
       // Nobody is told of an end that is past: what was registered for it would stay behind.
       const past = found.filter(({ exists, status }) => !exists || status !== null);
@@ -175,8 +199,16 @@ export class ResultWaits {
   }
 
   async #read(ids: readonly string[]): Promise<{ answer: StoredResult }[]> {
-    const { store, reads } = this.#options.database;
-    return inOrder(ids, await store.awaitResults.read(reads, ids));
+    const { awaited, database } = this.#options;
+    return inOrder(ids, await awaited.read(database.store, database.reads, ids));
+  }
+
+  #timeout(id: string, timeoutMs: number): PosthasteError {
+    const what = `${this.#options.awaited.noun} ${id}`;
+    return new PosthasteError(
+      "WAIT_TIMEOUT",
+      `${what} has not ended within ${timeoutMs} ms; it may still do so`,
+    );
   }
 
   #remember(id: string, waiter: Waiter): void {
@@ -209,11 +241,4 @@ function inOrder(
 
 function closed(): PosthasteError {
   return new PosthasteError("CLOSED", "this app has been closed");
-}
-
-function waitTimeout(id: string, timeoutMs: number): PosthasteError {
-  return new PosthasteError(
-    "WAIT_TIMEOUT",
-    `task ${id} has not ended within ${timeoutMs} ms; it may still do so`,
-  );
 }

@@ -1,15 +1,15 @@
 /** A task that was sent, from the sender's side. */
 import type { AnyContract } from "../define/task.ts";
-import type { TaskHandle, WaitOptions } from "../define/task-handle.ts";
-import { PosthasteError, TaskFailedError } from "../domain/errors.ts";
+import type { TaskHandle } from "../define/task-handle.ts";
+import { TaskFailedError } from "../domain/errors.ts";
 import type { Json } from "../domain/json.ts";
-import { shown } from "../domain/option-reader.ts";
 import { decodeResult } from "../domain/stored-result.ts";
 import { cancelTask } from "../engine/cancel-task.ts";
 import type { Database } from "../engine/database.ts";
 import type { HookRunner } from "../engine/hooks.ts";
 import { readTaskInfo } from "../engine/read-task-info.ts";
 import { repeatSafely } from "../engine/repeat-safely.ts";
+import { checkWait } from "./check-wait.ts";
 import type { ResultWaits } from "./result-waits.ts";
 
 export function taskHandle<T extends AnyContract>(
@@ -40,22 +40,3 @@ export function taskHandle<T extends AnyContract>(
     cancel: () => cancelTask(database, hooks, id),
   };
 }
-
-function checkWait(options: WaitOptions | undefined): void {
-  const timeoutMs: unknown = options?.timeoutMs;
-  if (
-    timeoutMs === undefined ||
-    (typeof timeoutMs === "number" && timeoutMs >= 0 && timeoutMs <= LONGEST_WAIT_MS)
-  ) {
-    return;
-  }
-  throw PosthasteError.of("VALIDATION_FAILED", "cannot wait", [
-    {
-      path: "timeoutMs",
-      message: `expected milliseconds from 0 to ${LONGEST_WAIT_MS}, found ${shown(timeoutMs)}`,
-    },
-  ]);
-}
-
-/** The longest timer there is. */
-const LONGEST_WAIT_MS = 2 ** 31 - 1;

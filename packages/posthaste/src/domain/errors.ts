@@ -97,3 +97,18 @@ export class TaskFailedError<Code extends string = string> extends Error {
     this.error = error;
   }
 }
+
+/** What `run.value()` throws when the run did not succeed. */
+export class WorkflowFailedError<Code extends string = string> extends Error {
+  override readonly name = "WorkflowFailedError";
+  readonly code: Code;
+  readonly workflowId: string;
+  readonly error: TaskFailure<Code>;
+
+  constructor(workflowId: string, error: TaskFailure<Code>) {
+    super(`run ${workflowId} ended with ${error.code}: ${error.message}`);
+    this.code = error.code;
+    this.workflowId = workflowId;
+    this.error = error;
+  }
+}

@@ -35,11 +35,11 @@ export function isUuid(text: unknown): text is string {
   return typeof text === "string" && UUID.test(text);
 }
 
-/** The id of a task, as `send` takes it. */
-export function requireUuid(given: string): string {
+/** The id of a task or of a run, as `send` and `start` take it. */
+export function requireUuid(given: string, noun: "task" | "run" = "task"): string {
   const id = String(given).toLowerCase(); // as `send` takes it
   if (isUuid(id)) return id;
-  throw PosthasteError.of("VALIDATION_FAILED", "there is no such task", [
+  throw PosthasteError.of("VALIDATION_FAILED", `there is no such ${noun}`, [
     { path: "id", message: `expected a UUID, found ${JSON.stringify(String(given).slice(0, 80))}` },
   ]);
 }

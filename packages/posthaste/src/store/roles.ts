@@ -78,6 +78,21 @@ begin
   -- It names every object with its schema and pins search_path, so that nothing of the caller's can stand in for them.
   alter function @schema.cancel(uuid) security definer;
 
+  -- Starts runs, steers them, and reads how they go. Who may do so must not be able to write a node's end: the functions
+  -- run with the rights of their owner, as cancel(). Those that they call are their owner's alone.
+  grant select on @schema.workflows, @schema.workflow_states, @schema.workflow_graphs, @schema.graph_nodes to @producer;
+  grant execute on function @schema.store_graph(text, jsonb),
+    @schema.start_workflows(uuid[], integer[], jsonb[], text[]), @schema.workflow_results(uuid, text[]),
+    @schema.pause_workflow(uuid), @schema.resume_workflow(uuid), @schema.cancel_workflow(uuid),
+    @schema.retry_workflow(uuid, text[]) to @producer;
+  alter function @schema.store_graph(text, jsonb) security definer;
+  alter function @schema.start_workflows(uuid[], integer[], jsonb[], text[]) security definer;
+  alter function @schema.workflow_results(uuid, text[]) security definer;
+  alter function @schema.pause_workflow(uuid) security definer;
+  alter function @schema.resume_workflow(uuid) security definer;
+  alter function @schema.cancel_workflow(uuid) security definer;
+  alter function @schema.retry_workflow(uuid, text[]) security definer;
+
   -- Moves tasks from state to state. Never changes what was sent or how something ended.
   grant select on @schema.submissions, @schema.attempts, @schema.finished_tasks to @worker;
   grant insert on @schema.attempts, @schema.finished_tasks to @worker;
@@ -87,6 +102,13 @@ begin
   -- Vouches for what it runs, and takes over from those that fell silent.
   grant select, insert on @schema.heartbeats, @schema.worker_states, @schema.recoveries to @worker;
   grant execute on function @schema.queue_load(boolean) to @worker;
+  -- Advances the runs whose tasks it has ended, and repairs those that are stuck.
+  grant select on @schema.workflow_nodes, @schema.earlier_nodes, @schema.graph_edges to @worker;
+  grant execute on function @schema.lock_runs_of(uuid[]), @schema.advance_workflows(uuid[]),
+    @schema.find_stuck_workflows(uuid, integer), @schema.repair_workflow(uuid) to @worker;
+  alter function @schema.lock_runs_of(uuid[]) security definer;
+  alter function @schema.advance_workflows(uuid[]) security definer;
+  alter function @schema.repair_workflow(uuid) security definer;
   -- Deletes what is old, and nothing else: with the rights of their owner, as cancel().
   grant execute on function @schema.prune_heartbeats(integer, integer),
     @schema.prune_worker_states(integer, integer), @schema.prune_tasks(integer, integer, uuid),

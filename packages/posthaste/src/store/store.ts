@@ -23,13 +23,17 @@ import { pauseQueues } from "./queries/pause-queues.ts";
 import { readClock } from "./queries/read-clock.ts";
 import { pruneRecords } from "./queries/prune-records.ts";
 import { readNodeResults } from "./queries/read-node-results.ts";
+import { readNodes } from "./queries/read-nodes.ts";
 import { readTask } from "./queries/read-task.ts";
+import { readWorkflows } from "./queries/read-workflows.ts";
 import { registerWorker } from "./queries/register-worker.ts";
 import { recoverTasks } from "./queries/recover-tasks.ts";
+import { repairWorkflows } from "./queries/repair-workflows.ts";
 import { reportProgress } from "./queries/report-progress.ts";
 import { settleTasks } from "./queries/settle-tasks.ts";
 import { startTasks } from "./queries/start-tasks.ts";
 import { startWorkflows } from "./queries/start-workflows.ts";
+import { steerWorkflows } from "./queries/steer-workflows.ts";
 import { surveyLanes } from "./queries/survey-lanes.ts";
 import { sweepWorkers } from "./queries/sweep-workers.ts";
 import { vouch } from "./queries/vouch.ts";
@@ -71,6 +75,10 @@ export function createStore(schema: string) {
     awaitResults: awaitResults(text),
     readTask: readTask(text),
     readNodeResults: readNodeResults(text),
+    readWorkflows: readWorkflows(text),
+    readNodes: readNodes(text),
+    steerWorkflows: steerWorkflows(text),
+    repairWorkflows: repairWorkflows(text),
     cancelTask: cancelTask(text),
     describeTasks: describeTasks(text),
     pruneRecords: pruneRecords(text),

@@ -7,7 +7,7 @@ import { isRepeatable } from "../engine/repeat-safely.ts";
 import { WorkerWaker, type Landed } from "../engine/wake-workers.ts";
 import { tellWaiters } from "../engine/work-cycle.ts";
 import { Backoff } from "../runtime/backoff.ts";
-import { pause } from "../runtime/pause.ts";
+import { nextTurn, pause } from "../runtime/pause.ts";
 import { Link } from "../store/link.ts";
 import type { RunNews } from "../store/queries/advance-workflows.ts";
 import type { SettleReply } from "../store/queries/settle-tasks.ts";
@@ -60,6 +60,7 @@ export class NodeLane {
   async #run(): Promise<void> {
     const { held, services } = this.#options;
     const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
+    await nextTurn(); // bodies that end in the same turn are written together
     while (!this.#isClosed && held.hasNodeEnds) {
       const settles = held.nextNodeEnds();
       try {

@@ -1,6 +1,9 @@
 /** After a batch of ends that PostgreSQL refused: the one bad row must not keep the others from being written. */
 import type { ResultCode } from "../domain/errors.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
+import type { Database } from "../engine/database.ts";
+import { tellWaiters } from "../engine/work-cycle.ts";
+import type { Link } from "../store/link.ts";
 import type { SettleReply } from "../store/queries/settle-tasks.ts";
 import { announceEnds } from "./announce-runs.ts";
 import type { EndedTask, HeldTasks } from "./held-tasks.ts";
@@ -59,4 +62,18 @@ async function settleOrFail(
       "PostgreSQL refused a task's result; the task failed",
     );
   }
+}
+
+/** Writes the end of a plain task by itself. */
+export function settleAlone(
+  { store }: Database,
+  link: Link,
+  onNotifyError: (error: unknown) => void,
+): SettleOneByOne["write"] {
+  return async (end) => {
+    const connection = await link.connection();
+    const reply = await store.settleTasks(connection, [end]);
+    tellWaiters(store, connection, [end.id], onNotifyError);
+    return reply;
+  };
 }

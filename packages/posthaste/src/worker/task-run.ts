@@ -34,6 +34,7 @@ export type OnEnd = (run: TaskRun, ended: EndedTask | undefined) => void;
 export class TaskRun implements BodyHost {
   readonly claimed: ClaimedTask;
   readonly services: RunServices;
+  readonly database: Database;
   readonly #task: AnyTask | undefined;
   readonly #decided: Decided;
   #alarm: Alarm | undefined;
@@ -52,6 +53,7 @@ export class TaskRun implements BodyHost {
   constructor(claimed: ClaimedTask, task: AnyTask | undefined, services: RunServices) {
     this.claimed = claimed;
     this.services = services;
+    this.database = services.database;
     this.#task = task;
     this.#decided = readDecided(claimed.options, task);
   }
@@ -112,10 +114,6 @@ export class TaskRun implements BodyHost {
 
   get context(): WorkerContext {
     return this.services.context;
-  }
-
-  get database(): Database {
-    return this.services.database;
   }
 
   get isAborted(): boolean {
@@ -210,14 +208,12 @@ export class TaskRun implements BodyHost {
   }
 
   async #awaitTransaction(execution: Execution): Promise<void> {
-    const fate = await awaitCompletion(this.services.database, this.claimed).catch(
-      (error: unknown) => {
-        this.log.error({ error: String(error) }, "the fate of ctx.complete() cannot be read");
-        return "undone" as const;
-      },
-    );
+    const fate = await awaitCompletion(this.database, this.claimed).catch((error: unknown) => {
+      this.log.error({ error: String(error) }, "the fate of ctx.complete() cannot be read");
+      return "undone" as const;
+    });
     if (fate === "committed") {
-      await tellWaiters(this.services.database, this.claimed);
+      await tellWaiters(this.database, this.claimed);
       return this.#endedBefore(execution);
     }
     if (fate === "lost") return this.#onEnd?.(this, undefined);
@@ -266,9 +262,8 @@ export class TaskRun implements BodyHost {
     if (this.#stopped === "TIMEOUT" && execution.ran) {
       return { ran: true, ok: false, error: failureOf("TIMEOUT", this.#decided) };
     }
-    const stray = this.#stray;
-    if (stray === undefined) return execution;
-    return { ran: true, ok: false, error: thrownFailure(stray.thrown) };
+    if (this.#stray === undefined) return execution;
+    return { ran: true, ok: false, error: thrownFailure(this.#stray.thrown) };
   }
 
   #completing(): Completion {

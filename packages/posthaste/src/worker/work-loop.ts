@@ -4,14 +4,12 @@
  */
 import type { WakeHint } from "../domain/wake-hint.ts";
 import { wakeQueues } from "../engine/wake-workers.ts";
-import { runCycle, tellWaiters, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
+import { runCycle, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import type { SettleReply } from "../store/queries/settle-tasks.ts";
-import type { StartReply } from "../store/queries/start-tasks.ts";
 import { announceEnds, announceExpired, runEvent } from "./announce-runs.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
@@ -19,8 +17,9 @@ import { inClaimOrder } from "./claim-order.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { reviewSettles } from "./review-settles.ts";
+import { inTime, startedAhead } from "./started-ahead.ts";
 import { NodeLane } from "./node-lane.ts";
-import { settleOneByOne } from "./settle-one-by-one.ts";
+import { settleAlone, settleOneByOne } from "./settle-one-by-one.ts";
 import { TaskRun } from "./task-run.ts";
 import { watchLink } from "./watch-link.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
@@ -223,44 +222,21 @@ export class WorkLoop {
   }
 
   #startTasks(connection: Connection, plan: LoopPlan, reply: CycleReply): void {
-    if (reply.start !== undefined) this.#startAhead(plan.starts, reply.start);
-    for (const task of this.#inTime(reply.claim?.tasks)) this.#run(task);
-    this.held.fetchedAhead(this.#inTime(reply.ahead?.tasks));
+    if (reply.start !== undefined) {
+      const { runs, isUnclear } = startedAhead(this.held, plan.starts, reply.start);
+      for (const task of runs) this.#run(task);
+      if (isUnclear) this.#isCheckDue = true;
+    }
+    for (const task of this.#inTime(reply.claim?.tasks ?? [])) this.#run(task);
+    this.held.fetchedAhead(this.#inTime(reply.ahead?.tasks ?? []));
     // Fetched by a cycle that was under way when the worker was told to stop.
     if (this.#isDraining) this.held.releaseAhead();
     const expired = [reply.start, reply.claim, reply.ahead].flatMap((part) => part?.expired ?? []);
     announceExpired(this.#options.services, connection, expired, this.#onNotifyError);
   }
 
-  /** What may run, in the order of its line. Nodes that were claimed too late have ended. */
-  #inTime(claimed: ClaimedTask[] = []): ClaimedTask[] {
-    const late = claimed.filter(({ node }) => node?.isLate === true);
-    if (late.length > 0) {
-      this.held.expire(late);
-      this.#bell.ring();
-    }
-    const inTime = late.length === 0 ? claimed : claimed.filter((task) => !late.includes(task));
-    return inClaimOrder(inTime, this.#options.plan.queueRanks);
-  }
-
-  /** Of what was fetched ahead: runs what could be started, gives back what is paused, keeps what waits for a cap. */
-  #startAhead(asked: readonly ClaimedTask[], reply: StartReply): void {
-    const started = new Map(reply.started.map(({ id, runNo }) => [id, runNo]));
-    const kept = new Set(reply.heldBack);
-    const paused = new Set(reply.paused);
-    const late = new Set(reply.lateNodes);
-    // What was given back while it was being started does not run: its release is on its way.
-    const stillHeld = this.held.stillAhead(asked);
-    this.held.releaseAhead(({ id }) => paused.has(id));
-    this.held.takeAhead(stillHeld.filter(({ id }) => !kept.has(id)));
-    this.held.expire(stillHeld.filter(({ id }) => late.has(id)));
-    for (const task of stillHeld) {
-      if (late.has(task.id)) continue;
-      const runNo = started.get(task.id);
-      if (runNo !== undefined) this.#run({ ...task, runNo });
-      // Perhaps started by an earlier try whose acknowledgement was lost: then the comparison finds it.
-      else if (!kept.has(task.id) && !paused.has(task.id)) this.#isCheckDue = true;
-    }
+  #inTime(claimed: ClaimedTask[]): ClaimedTask[] {
+    return inClaimOrder(inTime(this.held, claimed), this.#options.plan.queueRanks);
   }
 
   #run(task: ClaimedTask): void {
@@ -276,6 +252,7 @@ export class WorkLoop {
     if (!this.held.letGo(run)) return;
     if (ended !== undefined) this.held.end(ended);
     else this.#desk.madeRoom();
+    this.#nodeLane.flush(); // without waiting for a round trip of plain tasks
     this.#bell.ring();
   };
 
@@ -307,17 +284,9 @@ export class WorkLoop {
     // One of the ends may be what PostgreSQL refused.
     const { services } = this.#options;
     const settles = plan?.settles ?? [];
-    const write = (end: EndedTask): Promise<SettleReply> => this.#settleAlone(end);
+    const write = settleAlone(services.database, this.#link, this.#onNotifyError);
     if (!(await settleOneByOne({ services, settles, held: this.held, write })))
       await this.#outage.wait(error);
-  }
-
-  async #settleAlone(end: EndedTask): Promise<SettleReply> {
-    const { store } = this.#options.database;
-    const connection = await this.#link.connection();
-    const reply = await store.settleTasks(connection, [end]);
-    tellWaiters(store, connection, [end.id], this.#onNotifyError);
-    return reply;
   }
 
   readonly #onNotifyError = (error: unknown): void => {

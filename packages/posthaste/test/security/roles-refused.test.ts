@@ -32,6 +32,15 @@ describe("the producer", () => {
     ["take what runs", "delete from @.active_tasks"],
     ["fail a task", "select @.fail(gen_random_uuid(), 'NO')"],
     ["requeue a task", "select @.requeue(gen_random_uuid())"],
+    ["change how a run goes", "update @.workflow_states set status = 'PAUSED'"],
+    ["end a node", "update @.workflow_nodes set status = 'COMPLETED'"],
+    [
+      "start a run past the rules",
+      "insert into @.workflows (workflow_id) values (gen_random_uuid())",
+    ],
+    ["change a graph", "update @.workflow_graphs set on_error = 'fail'"],
+    ["advance a run", "select @.advance_workflows('{}')"],
+    ["repair a run", "select @.repair_workflow(gen_random_uuid())"],
     ["empty a table", "truncate @.submissions"],
     ["make a table", "create table @.mine ()"],
     ["record a migration", "insert into @.migrations (name) values ('mine')"],
@@ -46,6 +55,10 @@ describe("the worker", () => {
     ["delete a result", "delete from @.finished_tasks"],
     ["delete a worker", "delete from @.workers"],
     ["fail a task", "select @.fail(gen_random_uuid(), 'NO')"],
+    ["change how a run goes", "update @.workflow_states set status = 'PAUSED'"],
+    ["end a node", "update @.workflow_nodes set status = 'COMPLETED'"],
+    ["go on with a run past the rules", "select @.carry_on(null, null, null, null)"],
+    ["delete a run", "delete from @.workflows"],
     ["empty a table", "truncate @.ready_tasks"],
     ["make a table", "create table @.mine ()"],
     ["make an index", "create index on @.ready_tasks (task_id)"],
@@ -66,6 +79,7 @@ describe("the reader", () => {
     ["update", "update @.workers set state = 'stopped'"],
     ["delete", "delete from @.waiters"],
     ["cancel", "select @.cancel(gen_random_uuid())"],
+    ["pause a run", "select @.pause_workflow(gen_random_uuid())"],
     ["tell waiters", "select @.notify_waiters('{}')"],
     ["lock a row", "select from @.ready_tasks for update"],
     ["make a table", "create table @.mine ()"],
@@ -105,27 +119,48 @@ describe("the migrator", () => {
 
 describe("functions", () => {
   const withOwnersRights = [
+    "advance_workflows",
     "cancel",
+    "cancel_workflow",
+    "lock_runs_of",
+    "pause_workflow",
     "prune_heartbeats",
     "prune_tasks",
     "prune_tasks_of_own_id",
     "prune_worker_states",
+    "repair_workflow",
+    "resume_workflow",
+    "retry_workflow",
+    "start_workflows",
+    "store_graph",
+    "workflow_results",
   ];
 
-  test("only cancel() and those that prune run with their owner's rights, and PUBLIC may call none", async () => {
-    const functions = await db.sql(
+  test("only those that change what a role must not, or prune, run with their owner's rights; PUBLIC may call none", async () => {
+    const functions = await db.sql<{
+      name: string;
+      isDefiner: boolean;
+      isPublic: boolean;
+      isCalled: boolean;
+      settings: string[] | null;
+    }>(
       `select proname as name, prosecdef as "isDefiner", proconfig as settings,
-              has_function_privilege('public', oid, 'execute') as "isPublic"
+              has_function_privilege('public', oid, 'execute') as "isPublic",
+              exists (select from unnest($2::text[]) as role where has_function_privilege(role, oid, 'execute')) as "isCalled"
          from pg_proc where pronamespace = $1::regnamespace order by proname`,
-      [schema],
+      [schema, ["producer", "worker", "reader"].map((kind) => `${schema}_${kind}`)],
     );
 
-    expect(functions.length).toBeGreaterThan(6);
-    for (const each of functions) {
-      const isDefiner = withOwnersRights.includes(String(each["name"]));
-      expect(each).toMatchObject({ isDefiner, isPublic: false });
-      expect(each["settings"]).toContain("search_path=pg_catalog, pg_temp");
-    }
+    expect(functions.length).toBeGreaterThan(40);
+    expect(functions.filter((each) => each.isDefiner).map(({ name }) => name)).toEqual(
+      withOwnersRights,
+    );
+    expect(functions.filter((each) => each.isPublic)).toEqual([]);
+    // What only other functions call runs under the search_path of those.
+    const unpinned = functions.filter(
+      ({ settings }) => settings?.includes("search_path=pg_catalog, pg_temp") !== true,
+    );
+    expect(unpinned.filter((each) => each.isCalled || each.isDefiner)).toEqual([]);
   });
 
   test("without the roles, all run with the caller's rights, and who has no business in the schema calls none", async () => {

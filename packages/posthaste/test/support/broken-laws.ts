@@ -1,6 +1,9 @@
 /** The laws that hold after anything, as far as rows at rest can show them. */
+import { BROKEN_WORKFLOW_LAWS } from "./broken-workflow-laws.ts";
+
 export interface BrokenLaw {
   readonly law: string;
+  /** Or a run. */
   readonly task: string;
   readonly figure: number;
 }
@@ -8,7 +11,10 @@ export interface BrokenLaw {
 export async function brokenLaws(
   sql: (text: string) => Promise<BrokenLaw[]>,
 ): Promise<BrokenLaw[]> {
-  return sql(`${CONSERVED} union all ${COUNTED} union all ${IN_PLACE} union all ${IN_TIME}`);
+  const ofTasks = await sql(
+    `${CONSERVED} union all ${COUNTED} union all ${IN_PLACE} union all ${IN_TIME}`,
+  );
+  return [...ofTasks, ...(await sql(BROKEN_WORKFLOW_LAWS))];
 }
 
 /** A task is in exactly one state. */

@@ -7,7 +7,9 @@ export function useCleanTables(db: TestDatabase): void {
     await db.sql(
       `truncate posthaste.submissions, posthaste.ready_tasks, posthaste.active_tasks, posthaste.finished_tasks,
                 posthaste.attempts, posthaste.waiters, posthaste.workers, posthaste.queues, posthaste.progress,
-                posthaste.heartbeats, posthaste.worker_states, posthaste.recoveries`,
+                posthaste.heartbeats, posthaste.worker_states, posthaste.recoveries, posthaste.workflows,
+                posthaste.workflow_states, posthaste.workflow_nodes, posthaste.earlier_nodes,
+                posthaste.workflow_graphs, posthaste.graph_nodes, posthaste.graph_edges`,
     );
   });
 }

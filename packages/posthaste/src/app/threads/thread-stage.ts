@@ -36,7 +36,7 @@ export function threadStage(): ThreadStage | undefined {
 }
 
 /** Methods that answer at once, with something that has methods of its own. */
-const makers = new Set<string | symbol>(["worker", "task"]);
+const makers = new Set<string | symbol>(["worker", "task", "workflow"]);
 const workerStarts = new Set<string | symbol>(["worker", "runWorker"]);
 
 /** The same object, whose methods do nothing unless a task's body calls them. */

@@ -3,7 +3,7 @@ import { sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
 export interface StoredResult {
   readonly id: string;
   readonly exists: boolean;
-  /** Null while the task has not ended. */
+  /** Null while the task, or the run, has not ended. */
   readonly status: string | null;
   /** JSON text. */
   readonly result: string | null;
@@ -54,6 +54,17 @@ export function awaitResults(schema: SqlText) {
         select task_id from ${schema}.submissions where task_id = wanted.id limit 1
       ) as submission on true`);
 
+  // Runs are waited for as tasks are, by their ids.
+  const READ_RUNS = statement(sql`
+    select wanted.id as "id", state.workflow_id is not null as "exists",
+           case when state.ended_at is not null then state.status end as "status", state.result as "result",
+           case when state.ended_at is not null then state.error end as "error"
+      from unnest($1::uuid[]) as wanted (id)
+      left join lateral (
+        select workflow_id, ended_at, status, result, error from ${schema}.workflow_states
+         where workflow_id = wanted.id limit 1
+      ) as state on true`);
+
   // Most tasks have nobody waiting, and this is asked after every commit of a worker. By id: whether there are any waiters
   // at all would be cheaper to ask, but that walks over the entries of all that have left since the last vacuum.
   const NOTIFY = statement(sql`
@@ -75,6 +86,8 @@ export function awaitResults(schema: SqlText) {
     },
     read: (db: Db, ids: readonly string[]): Promise<StoredResult[]> =>
       db.query<StoredResult>(READ, [ids]),
+    readRuns: (db: Db, ids: readonly string[]): Promise<StoredResult[]> =>
+      db.query<StoredResult>(READ_RUNS, [ids]),
     async notify(db: Db, ids: readonly string[]): Promise<void> {
       await db.query(NOTIFY, [uuidArray(ids)]);
     },

@@ -1,15 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { bareStatement, parameter, sql, type Db, type SqlText, type Statement } from "../sql.ts";
-import {
-  completionReply,
-  completionSteps,
-  completionValues,
-  EXPIRED_ERROR,
-} from "./complete-tasks.ts";
+import { completionSteps, completionValues, EXPIRED_ERROR } from "./complete-tasks.ts";
 import {
   isCountedParameter,
   isRunning,
-  leftovers,
   pickPlain,
   pickRanked,
   RANKED_ALLOWED,
@@ -19,7 +13,8 @@ import {
   readOfEach,
   type ClaimRules,
 } from "./pick-ready.ts";
-import { claimedNode, isNode, readNode, type ClaimedNode } from "./claimed-node.ts";
+import { readClaimRows, type ClaimRow } from "./claim-rows.ts";
+import { claimedNode, isNode, type ClaimedNode } from "./claimed-node.ts";
 import type { SettledTask, SettleReply } from "./settle-tasks.ts";
 
 /** Where to look: one lane per queue and priority, in the order in which they are to be emptied. */
@@ -74,36 +69,6 @@ export interface ClaimReply {
   /** Something due was left because a cap is reached: to be asked for again when something has ended. */
   readonly isHeldBack: boolean;
 }
-
-/** In the order of the columns: a task that was claimed; one that had expired; or, once and without an id, the rest. */
-type Row = TaskRow | ExpiredRow | Summary;
-
-type TaskRow = [
-  id: string,
-  claimId: string,
-  name: string,
-  queue: string,
-  priority: number,
-  enqueuedAt: number,
-  runNo: number,
-  retryCount: number | null,
-  input: string,
-  options: string | null,
-  node: string | null,
-];
-
-type ExpiredRow = [id: string, claimId: null];
-
-type Summary = [
-  id: null,
-  ...nothing: [null, null, null],
-  allowed: number | null,
-  nextDueMs: number | null,
-  settled: number | null,
-  due: number | null,
-  cancelled: string | null,
-  ...nothing: [null, null],
-];
 
 interface ClaimKind {
   readonly born: "RUNNING" | "CLAIMED";
@@ -215,7 +180,10 @@ export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
   return async (db: Db, request: ClaimRequest): Promise<ClaimReply> => {
     const values = [...claimValues(request), ...(born === "RUNNING" ? [] : [request.leaseMs])];
     const claim = request.rules === undefined ? PLAIN : RANKED;
-    return readRows(await db.query<Row>(claim, [...values, ...rankValues(request)]), request).claim;
+    return readClaimRows(
+      await db.query<ClaimRow>(claim, [...values, ...rankValues(request)]),
+      request,
+    ).claim;
   };
 }
 
@@ -231,7 +199,10 @@ export function completeAndClaim(schema: SqlText) {
   ): Promise<{ settle: SettleReply; claim: ClaimReply }> => {
     const values = [...claimValues(request), ...completionValues(completed)];
     const both = request.rules === undefined ? PLAIN : RANKED;
-    return readRows(await db.query<Row>(both, [...values, ...rankValues(request)]), request);
+    return readClaimRows(
+      await db.query<ClaimRow>(both, [...values, ...rankValues(request)]),
+      request,
+    );
   };
 }
 
@@ -258,50 +229,4 @@ function claimValues({ lanes, limit, workerId }: ClaimRequest): unknown[] {
     workerId,
     randomUUID(),
   ];
-}
-
-function readRows(
-  rows: readonly Row[],
-  request: ClaimRequest,
-): { settle: SettleReply; claim: ClaimReply } {
-  const tasks: ClaimedTask[] = [];
-  const expired: string[] = [];
-  let summary: Summary | undefined;
-  for (const row of rows) {
-    if (row[0] === null) summary = row;
-    else if (row[1] === null) expired.push(row[0]);
-    else tasks.push(claimedTask(row));
-  }
-  const [, , , , allowed, nextDueMs, settled, due, cancelled] = summary ?? [];
-  return {
-    settle: completionReply(settled ?? null, cancelled ?? null),
-    claim: {
-      tasks,
-      expired,
-      nextDueMs: nextDueMs ?? null,
-      ...leftovers(request, {
-        taken: tasks.length + expired.length,
-        due: due ?? 0,
-        allowed: allowed ?? 0,
-      }),
-    },
-  };
-}
-
-function claimedTask(row: TaskRow): ClaimedTask {
-  const [id, claimId, name, queue, priority, enqueuedAt, runNo, retryCount, input, options, node] =
-    row;
-  return {
-    id,
-    claimId,
-    name,
-    queue,
-    priority,
-    enqueuedAt,
-    runNo,
-    retryCount: retryCount ?? 0,
-    input,
-    options,
-    node: readNode(node),
-  };
 }

@@ -1,0 +1,51 @@
+/** The roles that `posthaste roles` prints: what they do with runs. */
+import { expect, test } from "vitest";
+import { useDatabase } from "../support/database.ts";
+import { graph, node } from "../workflows/small-graphs.ts";
+import { useRoles } from "./roles.ts";
+
+const db = useDatabase({ isEmpty: true });
+const { schema, as, client } = useRoles(db);
+const NIL = "00000000-0000-0000-0000-000000000000";
+
+test("the worker advances runs that the producer starts and steers, and repairs them", async () => {
+  const text = JSON.stringify(graph("of-roles", [node("note"), node("next", "note")]));
+  const [{ id }] = (await as(
+    "producer",
+    `select ${schema}.start_workflows(array[gen_random_uuid()], array[${schema}.store_graph('of-roles', $1)],
+              '{"null"}', '{null}') -> 'started' ->> 0 as id`,
+    [text],
+  )) as [{ id: string }];
+  const changed = async (call: string): Promise<unknown> =>
+    ((await as("producer", `select ${schema}.${call} as said`, [id])) as [{ said: unknown }])[0]
+      .said;
+
+  expect(await changed("pause_workflow($1)")).toMatchObject({ changed: true });
+  expect(await changed("resume_workflow($1)")).toMatchObject({ changed: true });
+  const [{ task }] = (await as(
+    "worker",
+    `select task_id as task from ${schema}.submissions where workflow_id = $1`,
+    [id],
+  )) as [{ task: string }];
+  const session = client("worker");
+  await session.query("begin");
+  await session.query(`select ${schema}.lock_runs_of(array[$1::uuid])`, [task]);
+  await session.query(
+    `with gone as (delete from ${schema}.ready_tasks where task_id = $1 returning *)
+     insert into ${schema}.finished_tasks (task_id, status, enqueued_at, finished_at, result)
+     select task_id, 'COMPLETED', enqueued_at, clock_timestamp(), '1' from gone`,
+    [task],
+  );
+  await session.query(`select ${schema}.advance_workflows(array[$1::uuid])`, [task]);
+  await session.query("commit");
+  expect(
+    await as("worker", `select found from ${schema}.find_stuck_workflows($1, 10)`, [NIL]),
+  ).toEqual([{ found: [] }]);
+  await as("worker", `select ${schema}.repair_workflow($1)`, [id]);
+  expect(await as("producer", `select * from ${schema}.workflow_results($1)`, [id])).toEqual([
+    { node: "note", result: { ok: true, value: 1 } },
+    { node: "next", result: null },
+  ]);
+  expect(await changed("cancel_workflow($1)")).toMatchObject({ answer: "cancelled" });
+  expect(await changed("retry_workflow($1, '{note}')")).toMatchObject({ answer: "status" });
+});
