@@ -15,7 +15,7 @@ test("equal graphs have equal digests, whatever the order of their keys", () => 
   const { graph } = inner(1);
   const reversed = JSON.parse(JSON.stringify(graph), (_key, value: unknown) =>
     typeof value === "object" && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).reverse())
+      ? Object.fromEntries(Object.entries(value).toReversed())
       : value,
   ) as WorkflowGraph;
 
