@@ -105,6 +105,12 @@ testProblems([
     () => beside((flow, t) => void flow.when(flow.equals(t.output, { at: new Date() }), () => 1)),
   ],
   [
+    "CONDITION_INVALID",
+    "flow.equals",
+    /expected a value, found undefined, which JSON cannot say/,
+    () => beside((flow, t) => void flow.when(flow.equals(t.output, undefined), () => 1)),
+  ],
+  [
     "BRANCH_INVALID",
     "flow.when",
     /expected a function that makes nodes, found an object/,

@@ -12,6 +12,7 @@ import type {
   Ref,
   RefTo,
   Scalar,
+  Sure,
 } from "./ref-types.ts";
 import type { AnyContract, brand, InputOf, OutputOf } from "./task.ts";
 import type { AnyWorkflow, WorkflowOutputOf, WorkflowParsedOf } from "./workflow.ts";
@@ -102,7 +103,9 @@ export type Gated<Made, Nodes> =
       : Made extends JoinRef<infer Output, infer Before>
         ? JoinRef<Output, Before | Nodes | Maybe>
         : Made extends RefTo<infer Value, infer Before>
-          ? Ref<Value, Before | Nodes | Maybe>
+          ? Made extends Sure
+            ? Ref<Value, Before | Nodes, Sure>
+            : Ref<Value, Before | Nodes | Maybe>
           : Made extends object
             ? { readonly [Key in keyof Made]: Gated<Made[Key], Nodes> }
             : Made;

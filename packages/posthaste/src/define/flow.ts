@@ -193,8 +193,11 @@ export interface Flow {
     otherwise: Gated<Otherwise, NodesIn<Condition>>,
   ];
 
-  /** The condition that the value of a ref is this one. A value that is missing counts as null. */
-  equals<Value, Nodes>(ref: RefTo<Value, Nodes>, value: NoInfer<Value> | null): ConditionRef<Nodes>;
+  /** The condition that the value of a ref is this one. A value that is missing is like no other, not even like null. */
+  equals<Value, Nodes>(
+    ref: RefTo<Value, Nodes>,
+    value: Exclude<NoInfer<Value>, undefined>,
+  ): ConditionRef<Nodes>;
 
   /** The condition that another one does not hold. Like it, it needs that the source of its ref is COMPLETED. */
   not<const Condition extends RefTo<unknown> | ConditionRef>(

@@ -1,7 +1,8 @@
 /** Refs at run time: what can be done with them, and what is refused in words that help. */
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
-import { makeRef, refFacts, refText, RefUsedError } from "./refs.ts";
+import { refText } from "../domain/graph-words.ts";
+import { makeRef, refFacts, RefUsedError } from "./refs.ts";
 import type { Loose } from "../../test/support/loose-flow.ts";
 
 const build = {};

@@ -101,15 +101,23 @@ expectType<number[]>().is<WorkflowOutputOf<typeof loop>>();
 expectType<`tick-${string}`>().is<NodeIdOf<typeof loop>>();
 expectType<TaskResult<number, ResultCode>>().is<NodeResultOf<typeof loop, "tick-7">>();
 
-// A part whose node may fail, or never runs, may be missing.
+// Where nodes may fail, an output may be missing; results and the run's input are there.
 const lenient = defineWorkflow({
   name: "lenient",
   success: { optional: ["paid"] },
-  build: (flow) => ({ paid: flow.node("paid", charge, 1).output, kind: "x" }),
+  input: z.object({ id: z.string() }),
+  build: (flow, input) => {
+    const paid = flow.node("paid", charge, 1);
+    return { paid: paid.output, ok: paid.result.ok, result: paid.result, id: input.id, kind: "x" };
+  },
 });
-expectType<{ paid: { receipt: string } | undefined; kind: "x" }>().is<
-  WorkflowOutputOf<typeof lenient>
->();
+expectType<{
+  paid: { receipt: string } | undefined;
+  ok: boolean;
+  result: Charged;
+  id: string;
+  kind: "x";
+}>().is<WorkflowOutputOf<typeof lenient>>();
 
 // One of two is there, if one of them is sure to be.
 const joined = defineWorkflow({

@@ -208,6 +208,9 @@ const [fast, slow] = flow.when(
 const way = valueOf(flow.any([fast, slow]).output);
 expectType<number | boolean>().is<typeof way>();
 flow.when(flow.not(flow.equals(order.output.address, null)), () => undefined);
+flow.equals(order.output.address.city, "Ulm");
+// @ts-expect-error what is missing is like nothing
+flow.equals(order.output.address.city, undefined);
 // @ts-expect-error it will never be that
 flow.equals(order.output.speed, "fast");
 // @ts-expect-error what is known already is decided by an if
