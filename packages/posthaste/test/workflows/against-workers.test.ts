@@ -15,7 +15,7 @@ useCleanTables(db);
 vi.setConfig({ testTimeout: 300_000 });
 
 /** `POSTHASTE_WORKFLOW_RUNS=500` for more of them. */
-const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 60);
+const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 20);
 const first = Number(process.env["POSTHASTE_WORKFLOW_SEED"] ?? 0);
 const BATCH = 50;
 
