@@ -13,14 +13,23 @@ export default defineConfig({
         // No database, no processes: what `npm run check` runs.
         test: {
           name: "fast",
-          include: ["src/**/*.test.ts", "test/architecture.test.ts", "../../scripts/*.test.ts"],
+          include: [
+            "src/**/*.test.ts",
+            "test/architecture.test.ts",
+            "test/workflows/oracle-*.test.ts",
+            "../../scripts/*.test.ts",
+          ],
         },
       },
       {
         test: {
           name: "database",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/architecture.test.ts", "test/embedded/**"],
+          exclude: [
+            "test/architecture.test.ts",
+            "test/embedded/**",
+            "test/workflows/oracle-*.test.ts",
+          ],
           globalSetup: ["test/support/start-server.ts"],
           retry,
           testTimeout: 30_000,

@@ -101,7 +101,7 @@ begin
       select coalesce(jsonb_agg(@schema.node_output(run, source) order by nth), '[]') into output
         from unnest(found_node.chosen) with ordinality as kept (source, nth);
     else
-      return null;
+      output := 'null'; -- a condition says what it has to say by its status
   end case;
   return output;
 end
@@ -246,7 +246,7 @@ declare
   holds boolean;
 begin
   if condition ? 'equals' then
-    holds := coalesce(value, 'null') = condition -> 'equals';
+    holds := coalesce(value = condition -> 'equals', false); -- what is missing equals nothing
   else
     holds := value is not null and value not in ('null', 'false', '0', '""');
   end if;
@@ -258,7 +258,9 @@ $$;
 create function @schema.as_instant(said text) returns timestamptz
 language plpgsql stable as $$
 begin
-  return case when said ~ '^\d{4}-' then said::timestamptz end; -- 'now' and 'infinity' are none
+  -- As JSON has it. 'tomorrow' is a timestamptz, too, and a day without an hour is one somewhere else.
+  return case when said ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$'
+              then said::timestamptz end;
 exception when data_exception then
   return null;
 end

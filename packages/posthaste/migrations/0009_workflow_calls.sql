@@ -1,10 +1,14 @@
 -- What callers call: tasks have ended, runs are to be started, paused, resumed, cancelled or started over. Each locks what
 -- it concerns, unless it says otherwise. Those that operators may call with psql tell workers and waiters by themselves.
 
+-- Generic plans: for one node, planning the dozen statements of a wave took four times as long as running them, and every
+-- call planned them anew, since a plan made for an array of one always looks cheaper than one made for any.
+
 -- Advances the runs of which these tasks, which have ended, are nodes. The caller holds the lock of their roots.
 create function @schema.advance_workflows(task_ids uuid[]) returns jsonb
 language plpgsql volatile set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan as $$
 declare
   ended @schema.ended_node[];
   items @schema.ended_node[];
@@ -38,7 +42,8 @@ $$;
 -- Starts runs. Those that stand already, by id or by key, are left alone; `started` names the others.
 create function @schema.start_workflows(ids uuid[], graphs integer[], inputs jsonb[], keys text[]) returns jsonb
 language plpgsql volatile set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan as $$
 declare
   new_runs @schema.workflows[];
   ready @schema.ready_node[];
@@ -260,9 +265,10 @@ begin
   loop
     if @schema.cancel_task(queued.task_id) = 'cancelled' then
       tasks := tasks || queued.task_id;
-      -- One that waits for its retry has begun; the others are as good as never sent.
+      -- One that waits for its retry has begun, and so has a fan-out; the others are as good as never sent.
       update @schema.workflow_nodes as n
-         set status = case when (select run_no from @schema.finished_tasks where task_id = queued.task_id) > 0
+         set status = case when queued.item >= 0
+                             or (select run_no from @schema.finished_tasks where task_id = queued.task_id) > 0
                            then 'FAILED' else 'READY' end
        where n.workflow_id = queued.workflow_id and n.node_no = queued.node_no and n.item = queued.item;
     end if;

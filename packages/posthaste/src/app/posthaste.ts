@@ -3,16 +3,18 @@ import { availableParallelism } from "node:os";
 import { makeAdmin, type Admin } from "../admin/admin.ts";
 import { awaitedRuns, awaitedTasks, ResultWaits } from "../client/result-waits.ts";
 import { Sender } from "../client/sender.ts";
+import { Starter } from "../client/starter.ts";
 import { taskHandle } from "../client/task-handle.ts";
 import { workflowRun } from "../client/workflow-run.ts";
 import type { SendOptions } from "../define/send-options.ts";
+import type { StartArguments } from "../define/start-options.ts";
 import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
+import { withNested } from "../define/workflow-rules.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
 import type { WorkflowRun } from "../define/workflow-run.ts";
-import { configSettings, type Setting } from "../domain/config-settings.ts";
-import type { Config } from "../domain/config.ts";
+import { configSettings } from "../domain/config-settings.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { atLevel } from "../domain/level-logger.ts";
 import type { Logger } from "../domain/logger.ts";
@@ -28,6 +30,7 @@ import { taskRegistry } from "../worker/task-registry.ts";
 import { ThreadPool } from "../worker/threads/thread-pool.ts";
 import { Worker } from "../worker/worker.ts";
 import type { BodyServices, SendChild } from "../worker/run-services.ts";
+import { appBrand, type AppFacts } from "./app-facts.ts";
 import { appListener } from "./app-listener.ts";
 import { checkApp } from "./check-app.ts";
 import { DatabaseLocation } from "./locate-database.ts";
@@ -54,6 +57,12 @@ export interface Posthaste extends AsyncDisposable {
     items: readonly SendManyItem<InputOf<T>>[],
     options?: SendOptions,
   ): Promise<TaskHandle<T>[]>;
+  /**
+   * Starts a run of a workflow. Resolves after its commit: the run and the tasks of its first nodes are there.
+   *
+   *     const run = await app.start(shipOrder, { orderId: "o-1" });
+   */
+  start<W extends AnyWorkflow>(workflow: W, ...args: StartArguments<W>): Promise<WorkflowRun<W>>;
   /** The handle of a task that was sent earlier, perhaps by another process. */
   task<T extends AnyContract>(task: T, id: string): TaskHandle<T>;
   /** The handle of a run that was started earlier, perhaps by another process. */
@@ -83,7 +92,7 @@ export interface Posthaste extends AsyncDisposable {
  */
 export function posthaste(given: AppConfig = {}): Posthaste {
   const parts = assemble(given);
-  const { database, sender, tasks, contracts } = parts;
+  const { database, sender, starter, tasks } = parts;
   let closing: Promise<void> | undefined;
 
   parts.file ??= callerFile(posthaste);
@@ -92,6 +101,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     // A function: whoever looks into an app, however deep, does not see its config with the password in it.
     [appBrand]: () => ({
       taskNames: tasks.map(({ name }) => name),
+      workflows: withNested(parts.workflows),
       config: parts.config,
       settings: configSettings(parts.config, given, process.env),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
@@ -103,6 +113,9 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       const ids = await sender.sendMany(task, readItems(task, items, shared), tx);
       return ids.map((id) => handleOf(parts, id));
     },
+    async start(workflow, ...[input, options]) {
+      return runOf(parts, await starter.start(workflow, input, options));
+    },
     task: (_task, id) => handleOf(parts, requireUuid(id)),
     workflow: (_workflow, id) => runOf(parts, requireUuid(id, "run")),
     worker: (options) => makeWorker(parts, options),
@@ -111,7 +124,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
       parts.config,
     ),
-    check: ({ live = false } = {}) => checkApp({ tasks, contracts, database, live }),
+    check: ({ live = false } = {}) => checkApp({ ...parts, live }),
     ensureSchema: () => database.ensureSchema(),
     migrate: () => database.migrate(),
     get databaseUrl() {
@@ -128,26 +141,6 @@ export function posthaste(given: AppConfig = {}): Posthaste {
   return onStage(app, stage);
 }
 
-/** Registered, not local: an app stays an app when two copies of this package are loaded. */
-const appBrand: unique symbol = Symbol.for("posthaste.app");
-
-/** What the command line wants to know of an app, or tells it. */
-export interface AppFacts {
-  readonly taskNames: readonly string[];
-  readonly config: Config;
-  readonly settings: readonly Setting[];
-  /** The file that was loaded to get at the app: loading it again makes the app again. */
-  readonly loadedFrom: (file: URL) => void;
-}
-
-export function isApp(value: unknown): value is Posthaste {
-  return typeof value === "object" && value !== null && Reflect.has(value, appBrand);
-}
-
-export function appFacts(app: Posthaste): AppFacts {
-  return (Reflect.get(app, appBrand) as () => AppFacts)();
-}
-
 type Parts = ReturnType<typeof assemble>;
 
 function assemble(given: AppConfig) {
@@ -155,6 +148,7 @@ function assemble(given: AppConfig) {
     config,
     tasks,
     contracts,
+    workflows,
     context = (): WorkerContext => undefined,
     hooks: listed,
     file: namedFile,
@@ -172,6 +166,7 @@ function assemble(given: AppConfig) {
   const runWaits = new ResultWaits({ ...waiting, awaited: awaitedRuns });
   const hooks = hookRunner(listed, log);
   const sender = new Sender(database, config, log, hooks.emit);
+  const starter = new Starter(database, config, log);
   const workers = new Set<Worker>();
   /** What a thread for blocking tasks loads. */
   const file = namedFile;
@@ -180,6 +175,7 @@ function assemble(given: AppConfig) {
     log,
     tasks,
     contracts,
+    workflows,
     definitions: new Map([...contracts, ...tasks].map((task) => [task.name, task])),
     context,
     logAt,
@@ -190,6 +186,7 @@ function assemble(given: AppConfig) {
     runWaits,
     hooks,
     sender,
+    starter,
     workers,
     namedFile,
     file,
@@ -284,6 +281,7 @@ function threadServices(parts: Parts): () => Promise<BodyServices> {
 async function closeAll({
   workers,
   sender,
+  starter,
   hooks,
   waits,
   runWaits,
@@ -292,7 +290,7 @@ async function closeAll({
   location,
 }: Parts): Promise<void> {
   await Promise.all([...workers].map((worker) => worker.stop()));
-  await sender.close();
+  await Promise.all([sender.close(), starter.close()]);
   await hooks.idle();
   await Promise.all([waits.close(), runWaits.close(), listener.close()]);
   await database.close();

@@ -4,6 +4,7 @@ import type { Hooks } from "../define/hooks.ts";
 import type { MaybePromise } from "../define/schema.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import { isContract, isTask, type AnyContract, type AnyTask } from "../define/task.ts";
+import { isWorkflow, type AnyWorkflow } from "../define/workflow.ts";
 import { DEFAULT_QUEUE, readConfig, type Config, type Environment } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
@@ -37,6 +38,8 @@ export interface AppConfig {
   readonly autoMigrate?: boolean;
   /** The tasks this app's workers can run. */
   readonly tasks?: readonly AnyContract[];
+  /** The workflows this app starts; `check()` looks at them. */
+  readonly workflows?: readonly AnyWorkflow[];
   /** Queues besides which none may be named; left out, there is "default". */
   readonly queues?: Readonly<Record<string, QueueOptions>>;
   /** How many tasks may run at once in all workers together; not with a `prefetchBuffer`. Default null: no limit. */
@@ -147,6 +150,7 @@ export interface ReadAppConfig {
   readonly hooks: Hooks;
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
+  readonly workflows: readonly AnyWorkflow[];
   /** What `file` said. */
   readonly file: URL | undefined;
 }
@@ -154,8 +158,9 @@ export interface ReadAppConfig {
 export function readAppConfig(given: AppConfig, environment: Environment): ReadAppConfig {
   const { config, problems: found } = readConfig(given, environment);
   const problems = [...found];
-  const { tasks, logger, context, hooks, file } = isRecord(given) ? given : {};
+  const { tasks, workflows, logger, context, hooks, file } = isRecord(given) ? given : {};
   const listed = readTasks(tasks, config, problems);
+  const readWorkflows = readWorkflowList(workflows, problems);
   if (context !== undefined && typeof context !== "function") {
     problems.push({ path: "context", message: `expected a function, found ${article(context)}` });
   }
@@ -176,6 +181,7 @@ export function readAppConfig(given: AppConfig, environment: Environment): ReadA
     hooks: given.hooks ?? {},
     tasks: listed.filter(isTask),
     contracts: listed.filter((task) => !isTask(task)),
+    workflows: readWorkflows,
     file: appFile,
   };
 }
@@ -202,6 +208,30 @@ function readTasks(given: unknown, config: Config, problems: Problem[]): AnyCont
     const problem = queueProblem(task, config);
     if (problem !== undefined) problems.push({ path, message: problem });
     listed.push(task);
+  }
+  return listed;
+}
+
+/** What is wrong inside of a workflow is found by `check()`, and where it is started. */
+function readWorkflowList(given: unknown, problems: Problem[]): AnyWorkflow[] {
+  if (given === undefined) return [];
+  if (!Array.isArray(given)) {
+    const message = `expected a list of workflows, found ${article(given)}`;
+    problems.push({ path: "workflows", message });
+    return [];
+  }
+  const listed: AnyWorkflow[] = [];
+  for (const [index, workflow] of (given as unknown[]).entries()) {
+    const path = `workflows[${index}]`;
+    if (!isWorkflow(workflow)) {
+      const message = `expected what defineWorkflow() returns, found ${article(workflow)}`;
+      problems.push({ path, message });
+      continue;
+    }
+    if (listed.some(({ name }) => name === workflow.name)) {
+      problems.push({ path, message: `the name "${workflow.name}" is taken by another workflow` });
+    }
+    listed.push(workflow);
   }
   return listed;
 }

@@ -2,10 +2,15 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { appFacts, hasAppFacts } from "../app/app-facts.ts";
 import { importFile } from "../app/load-file.ts";
-import { appFacts, isApp, type Posthaste } from "../app/posthaste.ts";
+import type { Posthaste } from "../app/posthaste.ts";
 import { maskSecrets } from "../domain/connection-url.ts";
 import { UsageError } from "./usage-error.ts";
+
+function isApp(value: unknown): value is Posthaste {
+  return hasAppFacts(value);
+}
 
 export async function loadApp(file: string): Promise<Posthaste> {
   const path = resolve(file);

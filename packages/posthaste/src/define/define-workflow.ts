@@ -11,7 +11,7 @@ import type { RawOptions } from "./task-rules.ts";
 import type { OptionalSchema } from "./task-options.ts";
 import { workflowBrand, type AnyWorkflow, type WorkflowTypes } from "./workflow.ts";
 import type { DefinedWorkflow, SuccessOptions, WorkflowOptions } from "./workflow-options.ts";
-import { optionProblems, successProblems } from "./workflow-rules.ts";
+import { optionProblems, successProblems } from "./workflow-option-rules.ts";
 
 /**
  * Defines a workflow: a graph of tasks. `build` runs once, at once; what it gets as `input`, and what nodes give, are

@@ -1,117 +1,96 @@
 /** What `build` is given to write a graph with. */
-import type { RetryPolicyFor } from "./retry-policies.ts";
+import type { CheckedInput, CheckedItem, MadeBy, OwnCodesOf, TakenBy } from "./flow-types.ts";
+import type { AnyNodes, Gated, NewNode, NodesBehind, OutputsOf, Source } from "./flow-types.ts";
 import type {
   ConditionRef,
   EachRef,
   Fillable,
   Followed,
   JoinRef,
-  Maybe,
-  NodeRef,
   NodesIn,
+  NodesOf,
   NodeType,
   OutputWithNodes,
   Ref,
   RefTo,
 } from "./ref-types.ts";
-import type { AnyContract, brand, CodeOf, InputOf, OutputOf } from "./task.ts";
+import type { RetryPolicyFor } from "./retry-policies.ts";
+import type { AnyContract, CodeOf, InputOf, OutputOf } from "./task.ts";
+import type { KnownCodes } from "./task-options.ts";
 import type { AnyWorkflow, WorkflowOutputOf, WorkflowParsedOf } from "./workflow.ts";
 
-/** One, or a list. */
-type OneOrMany<Type> = Type | readonly Type[];
-
 export interface AfterOption<After> {
-  /** Nodes and joins that have to succeed first, without giving anything. */
+  /** Nodes and joins, one or a list, that have to succeed first without giving anything. */
   readonly after?: After;
 }
 
 /** How a node differs from its task's definition. */
-export interface NodeOptions<After, Until, Code extends string> extends AfterOption<After> {
+export interface NodeOptions<
+  After = OneOrMany<Followed>,
+  Until = Instant,
+  RetryCode extends string = string,
+  Code extends string = string,
+> extends AfterOption<After> {
   readonly queue?: string;
   /** 1–100, lower runs first. */
   readonly priority?: number;
   /** If its task has not started so long after it was sent, it never will: the node fails with TASK_EXPIRED. */
   readonly goodForMs?: number;
-  /** The same, as an instant; as text in ISO 8601. */
+  /** The same as an instant: a Date, a text in ISO 8601, or a ref to such a text. */
   readonly goodUntil?: Until;
-  readonly retry?: RetryPolicyFor<Code>;
+  /** In place of the task's. */
+  readonly retry?: RetryPolicyFor<RetryCode> & KnownCodes<RetryCode, Code>;
   /** Over those of the task. */
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
 }
 
-type OwnCode<T extends AnyContract> = T[typeof brand]["code"];
+type OneOrMany<Type> = Type | readonly Type[];
+type Instant = Date | string | RefTo<string>;
 
-/** The arguments after the task: the input may be left out where the task takes none. */
-type NodeArguments<Taken, Input, Options> = undefined extends Taken
+/** The arguments after the task: the input may be left out where none is taken. */
+type InputAndOptions<Taken, Input, Options> = undefined extends Taken
   ? [input?: Input, options?: Options]
   : [input: Input, options?: Options];
 
 /**
- * What was given, or, if something in it has no place there, what is taken: then the compiler names it. A type
- * parameter alone would let properties pass that nobody reads.
+ * Writes a graph: every call adds to it. Refs (`input`, `node.output`, `node.result` and their parts) may stand in an
+ * input in place of any part of it, or of the whole; each one is an edge of the graph.
  */
-type Checked<Given, Taken> = [Others<Given, Taken>] extends [never] ? Given : Fillable<Taken>;
-
-/** The keys that are not taken, at any depth. */
-type Others<Given, Taken> =
-  Given extends RefTo<unknown>
-    ? never
-    : Given extends readonly (infer Element)[]
-      ? Others<Element, ElementOf<Taken>>
-      : Given extends object
-        ? unknown extends Taken
-          ? never
-          : {
-              [Key in keyof Given]-?: Key extends KeyOf<Taken>
-                ? Others<Given[Key], ValueAt<Taken, Key>>
-                : Key;
-            }[keyof Given]
-        : never;
-
-type ElementOf<Taken> = Taken extends readonly (infer Element)[] ? Element : never;
-type KeyOf<Taken> = Taken extends unknown ? keyof Taken : never;
-type ValueAt<Taken, Key> = Taken extends unknown
-  ? Key extends keyof Taken
-    ? Taken[Key]
-    : never
-  : never;
-
-type TakenBy<T extends AnyContract | AnyWorkflow> = T extends AnyContract
-  ? InputOf<T>
-  : T extends AnyWorkflow
-    ? WorkflowParsedOf<T>
-    : never;
-type MadeBy<T extends AnyContract | AnyWorkflow> = T extends AnyContract
-  ? OutputOf<T>
-  : T extends AnyWorkflow
-    ? WorkflowOutputOf<T>
-    : never;
-type CodesOf<T extends AnyContract | AnyWorkflow> = T extends AnyContract ? OwnCode<T> : never;
-
-type NewNode<Id extends string, Output, Code extends string, Before> = NodeRef<
-  Id,
-  Output,
-  Code,
-  NodeType<Id, Output, Code> | Before
->;
-
 export interface Flow {
+  /**
+   * A node that runs a task.
+   *
+   *     const order = flow.node("order", fetchOrder, { id: input.orderId });
+   *     const label = flow.node("label", printLabel, { address: order.output.address }, { after: [paid] });
+   */
   node<
     const Id extends string,
     T extends AnyContract,
     const Input extends Fillable<InputOf<T>>,
     const After extends OneOrMany<Followed> = never,
-    const Until extends Date | string | RefTo<string> = never,
+    const Until extends Instant = never,
+    const RetryCode extends string = never,
   >(
     id: Id,
     task: T,
-    ...rest: NodeArguments<
+    ...rest: InputAndOptions<
       InputOf<T>,
-      Checked<Input, InputOf<T>>,
-      NodeOptions<After, Until, CodeOf<T>>
+      CheckedInput<Input, InputOf<T>>,
+      NodeOptions<After, Until, RetryCode, CodeOf<T>>
     >
-  ): NewNode<Id, OutputOf<T>, OwnCode<T>, NodesIn<Input> | NodesIn<After> | NodesIn<Until>>;
+  ): NewNode<
+    Id,
+    OutputOf<T>,
+    OwnCodesOf<T>,
+    NodesBehind<Input, InputOf<T>> | NodesOf<After> | NodesIn<Until>
+  >;
 
+  /**
+   * A node that runs a whole workflow. Its input is stored as it is, not parsed by the workflow's schema: it has the type
+   * that the schema makes, not the one that it takes.
+   *
+   *     const shipped = flow.workflow("shipped", shipOrder, { orderId: order.output.id });
+   */
   workflow<
     const Id extends string,
     W extends AnyWorkflow,
@@ -120,13 +99,26 @@ export interface Flow {
   >(
     id: Id,
     workflow: W,
-    ...rest: NodeArguments<
+    ...rest: InputAndOptions<
       WorkflowParsedOf<W>,
-      Checked<Input, WorkflowParsedOf<W>>,
+      CheckedInput<Input, WorkflowParsedOf<W>>,
       AfterOption<After>
     >
-  ): NewNode<Id, WorkflowOutputOf<W>, never, NodesIn<Input> | NodesIn<After>>;
+  ): NewNode<
+    Id,
+    WorkflowOutputOf<W>,
+    never,
+    NodesBehind<Input, WorkflowParsedOf<W>> | NodesOf<After>
+  >;
 
+  /**
+   * A node that runs a task, or a workflow, for every item of a list that an earlier node gives. The function for the
+   * input runs once, with refs to the item and to its index.
+   *
+   *     const parcels = flow.each("parcels", packItem, order.output.items, (item) => ({ item }));
+   *     parcels.output;  // a list of outputs, if all items succeed
+   *     parcels.results; // a list of results, however they end
+   */
   each<
     const Id extends string,
     T extends AnyContract | AnyWorkflow,
@@ -134,28 +126,60 @@ export interface Flow {
     Over,
     const Input extends Fillable<TakenBy<T>>,
     const After extends OneOrMany<Followed> = never,
-    const Until extends Date | string | RefTo<string> = never,
+    const Until extends Instant = never,
+    const RetryCode extends string = never,
   >(
     id: Id,
     each: T,
     over: RefTo<readonly Element[], Over>,
-    input: (item: Ref<Element>, index: Ref<number>) => Checked<Input, TakenBy<T>>,
-    options?: T extends AnyContract ? NodeOptions<After, Until, CodeOf<T>> : AfterOption<After>,
+    input: (item: Ref<Element>, index: Ref<number>) => CheckedItem<Input, TakenBy<T>>,
+    options?: T extends AnyContract
+      ? NodeOptions<After, Until, RetryCode, CodeOf<T>>
+      : AfterOption<After>,
   ): EachRef<
     Id,
     MadeBy<T>,
-    CodesOf<T>,
-    NodeType<Id, MadeBy<T>[], never> | Over | NodesIn<Input> | NodesIn<After> | NodesIn<Until>
+    OwnCodesOf<T>,
+    | NodeType<Id, MadeBy<T>[], never>
+    | Over
+    | NodesBehind<Input, TakenBy<T>>
+    | NodesOf<After>
+    | NodesIn<Until>
   >;
 
+  /**
+   * Met as soon as one of its sources is COMPLETED. Its output is that of the first one in the list that was by then.
+   *
+   *     const quote = flow.any([quoteFromA, quoteFromB]);
+   *     flow.node("order", order, { price: quote.output.price });
+   */
   any<const Sources extends readonly Source[]>(
     sources: Sources,
   ): JoinRef<OutputsOf<Sources>, AnyNodes<Sources>>;
+
+  /** Met as soon as `needed` of its sources are COMPLETED. Its output is the list of the outputs that were there by then. */
   quorum<const Sources extends readonly Source[]>(
     needed: number,
     sources: Sources,
-  ): JoinRef<OutputsOf<Sources>[], NodesIn<Sources>>;
+  ): JoinRef<OutputsOf<Sources>[], NodesOf<Sources>>;
 
+  /**
+   * Decides at run time: the nodes that `then` makes run if the condition holds, those that `otherwise` makes if it does
+   * not. A ref holds if its value is neither false, null, 0, "" nor missing. Both functions are called at once, to make
+   * their nodes. What `then` returned is returned, and with `otherwise` the pair of what both returned.
+   *
+   *     const gift = flow.when(order.output.isGift, () => flow.node("wrap", wrap, { id: input.orderId }));
+   *
+   *     const [fast, slow] = flow.when(
+   *       flow.equals(order.output.speed, "express"),
+   *       () => flow.node("courier", sendCourier, { id: input.orderId }),
+   *       () => flow.node("post", sendByPost, { id: input.orderId }),
+   *     );
+   *     return { tracking: flow.any([fast, slow]).output };
+   *
+   * A join is decided by its sources alone, wherever it is made; nodes that come after it stand under the condition in
+   * which it was made.
+   */
   when<const Condition extends RefTo<unknown> | ConditionRef, const Then>(
     condition: Condition,
     then: () => Then,
@@ -164,38 +188,30 @@ export interface Flow {
     condition: Condition,
     then: () => Then,
     otherwise: () => Otherwise,
-  ): [then: Gated<Then, NodesIn<Condition>>, otherwise: Gated<Otherwise, NodesIn<Condition>>];
+  ): readonly [
+    then: Gated<Then, NodesIn<Condition>>,
+    otherwise: Gated<Otherwise, NodesIn<Condition>>,
+  ];
 
-  equals<Value, Nodes>(ref: RefTo<Value, Nodes>, value: NoInfer<Value>): ConditionRef<Nodes>;
+  /** The condition that the value of a ref is this one. A value that is missing is like no other, not even like null. */
+  equals<Value, Nodes>(
+    ref: RefTo<Value, Nodes>,
+    value: Exclude<NoInfer<Value>, undefined>,
+  ): ConditionRef<Nodes>;
+
+  /** The condition that another one does not hold. Like it, it needs that the source of its ref is COMPLETED. */
   not<const Condition extends RefTo<unknown> | ConditionRef>(
     condition: Condition,
   ): ConditionRef<NodesIn<Condition>>;
 
+  /**
+   * To be returned by `build`: the output, and nodes that do not lead to it but whose ids shall be known to the compiler,
+   * as in `run.resultFor("audit")`.
+   *
+   *     return flow.output({ label: label.output.url }, [audit]);
+   */
   output<const Value, const Nodes extends readonly Followed[]>(
     value: Value,
     nodes: Nodes,
-  ): OutputWithNodes<Value, NodesIn<Nodes>>;
+  ): OutputWithNodes<Value, NodesOf<Nodes>>;
 }
-
-type Source = Followed & { readonly output: RefTo<unknown> };
-
-type OutputsOf<Sources extends readonly Source[]> =
-  Sources[number]["output"] extends RefTo<infer Output> ? Output : never;
-
-/** If one of the sources is sure to be there, something is. */
-type AnyNodes<Sources extends readonly Source[]> =
-  true extends IsSure<Sources[number]> ? Exclude<NodesIn<Sources>, Maybe> : NodesIn<Sources>;
-type IsSure<One> = One extends Followed<infer Nodes> ? (Maybe extends Nodes ? false : true) : never;
-
-type Gated<Made, Nodes> =
-  Made extends EachRef<infer Id, infer Item, infer Code, infer Before>
-    ? EachRef<Id, Item, Code, Before | Nodes | Maybe>
-    : Made extends NodeRef<infer Id, infer Output, infer Code, infer Before>
-      ? NodeRef<Id, Output, Code, Before | Nodes | Maybe>
-      : Made extends JoinRef<infer Output, infer Before>
-        ? JoinRef<Output, Before | Nodes | Maybe>
-        : Made extends RefTo<infer Value, infer Before>
-          ? Ref<Value, Before | Nodes | Maybe>
-          : Made extends object
-            ? { [Key in keyof Made]: Gated<Made[Key], Nodes> }
-            : Made;

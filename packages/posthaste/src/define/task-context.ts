@@ -3,6 +3,7 @@ import type { Json } from "../domain/json.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { CallersTransaction, SendOptions } from "./send-options.ts";
 import type { AnyContract, SendArguments } from "./task.ts";
+import type { NodeContext } from "./node-context.ts";
 import type { TaskHandle } from "./task-handle.ts";
 
 /**
@@ -44,6 +45,8 @@ export interface TaskContext {
    * the attempt back, for another worker; it costs no retry.
    */
   readonly signal: AbortSignal;
+  /** Which node of which run the task is; undefined for a task that is none. */
+  readonly workflow: NodeContext | undefined;
   /** Every line carries the task and the attempt. */
   readonly log: Logger;
   /** What `posthaste({ context })` made for this worker. */

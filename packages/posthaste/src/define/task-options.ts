@@ -88,7 +88,7 @@ type OwnCodes<Code extends string> = string extends Code
     ? unknown
     : `"${Code & ResultCode}" is a built-in code; choose another name.`;
 
-type KnownCodes<RetryCode extends string, Code extends string> = [
+export type KnownCodes<RetryCode extends string, Code extends string> = [
   Exclude<RetryCode, Code | ResultCode>,
 ] extends [never]
   ? unknown

@@ -8,6 +8,9 @@ import type {
   OutputWithNodes,
   Ref,
   RefTo,
+  Scalar,
+  Sure,
+  WithoutRefs,
 } from "./ref-types.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
 import type { StorageProblem } from "./storable.ts";
@@ -43,7 +46,7 @@ export interface WorkflowOptions<
    * Writes the graph. Runs once, at once. `input` and what nodes give are refs: they go into the inputs of other nodes
    * and into what is returned, which is the output of the workflow.
    */
-  readonly build: (flow: Flow, input: Ref<RunInput<Input>>) => CheckedOutput<Returned>;
+  readonly build: (flow: Flow, input: Ref<RunInput<Input>, never, Sure>) => CheckedOutput<Returned>;
 }
 
 type RunInput<Input extends OptionalSchema> = Input extends StandardSchema
@@ -71,27 +74,38 @@ type OutputProblem<Returned> =
 type ValueOf<Returned> = Returned extends OutputWithNodes<infer Value, unknown> ? Value : Returned;
 
 /** Where a node stands for one of its refs. */
-type NodesAt<Value, Path extends string = "what build returns"> = Value extends Followed
-  ? Path
-  : Value extends RefTo<unknown> | Scalar
-    ? never
-    : Value extends readonly (infer Element)[]
-      ? NodesAt<Element, Path extends `"${infer Inner}"` ? `"${Inner}[]"` : `"[]"`>
-      : Value extends object
-        ? {
-            [Key in keyof Value & string]-?: NodesAt<
-              Value[Key],
-              Path extends `"${infer Inner}"` ? `"${Inner}.${Key}"` : `"${Key}"`
-            >;
-          }[keyof Value & string]
-        : never;
-
-type Scalar = string | number | boolean | bigint | symbol | null | undefined | void;
+type NodesAt<Value, Path extends string = "what build returns"> = [Value] extends [
+  WithoutRefs<Value>,
+]
+  ? never
+  : Value extends Followed
+    ? Path
+    : Value extends RefTo<unknown> | Scalar
+      ? never
+      : Value extends readonly (infer Element)[]
+        ? NodesAt<Element, Path extends `"${infer Inner}"` ? `"${Inner}[]"` : `"[]"`>
+        : Value extends object
+          ? {
+              [Key in keyof Value & string]-?: NodesAt<
+                Value[Key],
+                Path extends `"${infer Inner}"` ? `"${Inner}.${Key}"` : `"${Key}"`
+              >;
+            }[keyof Value & string]
+          : never;
 
 /** What was returned, with every ref replaced by the type of its value. */
-type Resolved<Returned, AnyMayFail extends boolean> =
-  Returned extends RefTo<infer Value, infer Nodes>
-    ? Value | (AnyMayFail extends true ? undefined : Maybe extends Nodes ? undefined : never)
+type Resolved<Returned, AnyMayFail extends boolean> = [Returned] extends [WithoutRefs<Returned>]
+  ? Returned
+  : Returned extends RefTo<infer Value, infer Nodes>
+    ?
+        | Value
+        | (Returned extends Sure
+            ? never
+            : AnyMayFail extends true
+              ? undefined
+              : Maybe extends Nodes
+                ? undefined
+                : never)
     : Returned extends Scalar | ((...args: never) => unknown) | { toJSON: unknown }
       ? Returned
       : Returned extends readonly unknown[]

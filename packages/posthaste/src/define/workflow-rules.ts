@@ -1,122 +1,140 @@
-/** Whether a workflow is what it should be: all problems, not the first. */
-import { article, taskNameProblem } from "../domain/names.ts";
-import { nearestName, unknownOption } from "../domain/nearest-name.ts";
-import { isRecord, shown, wholeNumberProblem } from "../domain/option-reader.ts";
-import { isSchema } from "./schema.ts";
-import type { RawOptions } from "./task-rules.ts";
-import type { WorkflowProblem, WorkflowProblemCode } from "./workflow-problem.ts";
+/** What is wrong with workflows in an app: their own problems, and those that they have only together. */
+import { DEFAULT_QUEUE, type Config } from "../domain/config.ts";
+import { graphDigest } from "../domain/graph-digest.ts";
+import { quoted } from "../domain/names.ts";
+import { nearestName } from "../domain/nearest-name.ts";
+import { valuePath } from "../domain/value-path.ts";
+import type { GraphNode } from "../domain/workflow-graph.ts";
+import type { AnyContract } from "./task.ts";
+import type { AnyWorkflow } from "./workflow.ts";
+import { joinedPath, type WorkflowProblem } from "./workflow-problem.ts";
 
-const OPTIONS = ["name", "version", "input", "onError", "success", "build"];
-/** What an integer of PostgreSQL holds. */
-const HIGHEST_VERSION = 2 ** 31 - 1;
+export interface AppAround extends Pick<Config, "queues"> {
+  /** All that the app knows. Left out where others run the tasks: then nobody asks whether they are among them. */
+  readonly tasks?: readonly AnyContract[];
+}
 
-export function optionProblems(options: RawOptions): readonly WorkflowProblem[] {
-  const { version, onError, build } = options;
+/** All problems of these workflows and of all that are nested in them, each once. */
+export function workflowProblems(
+  workflows: readonly AnyWorkflow[],
+  app: AppAround,
+): readonly WorkflowProblem[] {
+  const all = withNested(workflows);
   return [
-    ...Object.keys(options)
-      .filter((key) => !OPTIONS.includes(key))
-      .flatMap((key) => problem("WORKFLOW_OPTION_INVALID", "", unknownOption(key, OPTIONS))),
-    ...problem("WORKFLOW_NAME_INVALID", "name", taskNameProblem(options["name"])),
-    ...(version === undefined
-      ? []
-      : problem(
-          "WORKFLOW_VERSION_INVALID",
-          "version",
-          wholeNumberProblem(version, { min: 1, max: HIGHEST_VERSION }),
-        )),
-    ...schemaProblems(options),
-    ...(onError === undefined || onError === "fail" || onError === "pause"
-      ? []
-      : problem(
-          "WORKFLOW_OPTION_INVALID",
-          "onError",
-          `expected "fail" or "pause", found ${shown(onError)}`,
-        )),
-    ...(typeof build === "function"
-      ? []
-      : problem(
-          "WORKFLOW_OPTION_INVALID",
-          "build",
-          `expected a function, found ${article(build)}`,
-        )),
+    ...all.flatMap(({ name, problems }) => at(name, problems)),
+    ...workflows.flatMap((workflow) => cycleProblems(workflow, [])),
+    ...takenNames(all),
+    ...all.flatMap((workflow) => at(workflow.name, queueProblems(workflow, app.queues))),
+    ...takenTaskNames(all, app.tasks ?? []),
+    ...all.flatMap((workflow) => at(workflow.name, unregistered(workflow, app.tasks))),
   ];
 }
 
-function problem(
-  code: WorkflowProblemCode,
-  path: string,
-  message: string | undefined,
+/** Where a workflow's problems stand among those of an app. */
+export function at(name: string, problems: readonly WorkflowProblem[]): WorkflowProblem[] {
+  const prefix = valuePath(["workflows", name]);
+  return problems.map((problem) => ({ ...problem, path: joinedPath(prefix, problem.path) }));
+}
+
+/** Each definition once, whoever nests it. */
+export function withNested(workflows: readonly AnyWorkflow[]): readonly AnyWorkflow[] {
+  const found = new Set<AnyWorkflow>();
+  const visit = (workflow: AnyWorkflow): void => {
+    if (found.has(workflow)) return;
+    found.add(workflow);
+    workflow.children.forEach(visit);
+  };
+  workflows.forEach(visit);
+  return [...found];
+}
+
+/** It cannot be written: a definition is there only after its build. But a run of one would never end. */
+function cycleProblems(
+  workflow: AnyWorkflow,
+  outer: readonly AnyWorkflow[],
 ): readonly WorkflowProblem[] {
-  return message === undefined ? [] : [{ code, path, message }];
+  if (!outer.includes(workflow)) {
+    return workflow.children.flatMap((child) => cycleProblems(child, [...outer, workflow]));
+  }
+  const way = [...outer.slice(outer.indexOf(workflow)), workflow].map(({ name }) => quoted(name));
+  const message = `expected workflows that end, found one that is nested in itself: ${way.join(" → ")}`;
+  return at(workflow.name, [{ code: "WORKFLOW_CYCLE", path: "", message }]);
 }
 
-/** `input: undefined` is refused: it is what an import cycle leaves behind, and runs would go unchecked. */
-function schemaProblems(options: RawOptions): readonly WorkflowProblem[] {
-  if (!Object.hasOwn(options, "input") || isSchema(options["input"])) return [];
-  const rule = "a Standard Schema (zod 3.24, valibot 1, arktype 2 or later)";
-  const message = `expected ${rule}, found ${article(options["input"])}`;
-  return problem("WORKFLOW_OPTION_INVALID", "input", message);
+/** The same workflow may be there twice, if two modules make it. */
+function takenNames(all: readonly AnyWorkflow[]): readonly WorkflowProblem[] {
+  const digests = new Map<string, string>();
+  return all.flatMap(({ name, version, graph }) => {
+    const key = `${version} ${name}`;
+    const digest = graphDigest(graph);
+    const first = digests.get(key) ?? digest;
+    digests.set(key, first);
+    if (first === digest) return [];
+    const message = `another workflow has this name and version ${version}, and another graph; raise the version, or choose another name`;
+    return at(name, [{ code: "WORKFLOW_NAME_TAKEN", path: "", message }]);
+  });
 }
 
-/** `ids` are those of all nodes, gates included: those begin with $, and nobody knows them. */
-export function successProblems(
-  success: unknown,
-  ids: readonly string[],
+/** Without configured queues a node may name any: a worker elsewhere may serve it. */
+function queueProblems(
+  { graph }: AnyWorkflow,
+  queues: Config["queues"],
 ): readonly WorkflowProblem[] {
-  if (success === undefined) return [];
-  if (!isRecord(success)) {
-    const message = `expected an object with cases, optional or both, found ${article(success)}`;
-    return problem("WORKFLOW_OPTION_INVALID", "success", message);
-  }
-  const known = ids.filter((id) => !id.startsWith("$"));
-  const { cases, optional } = success;
-  return [
-    ...Object.keys(success)
-      .filter((key) => key !== "cases" && key !== "optional")
-      .flatMap((key) =>
-        problem("WORKFLOW_OPTION_INVALID", "success", unknownOption(key, ["cases", "optional"])),
-      ),
-    ...(cases === undefined ? [] : casesProblems(cases, known)),
-    ...(optional === undefined ? [] : idsProblems("success.optional", optional, known)),
-  ];
+  if (queues === undefined) return [];
+  const known = [...queues.keys()];
+  return graph.nodes.filter(hasTask).flatMap(({ id, queue }) => {
+    if (queues.has(queue ?? DEFAULT_QUEUE)) return [];
+    const nearest = queue === null ? undefined : nearestName(queue, known);
+    const hint =
+      nearest === undefined ? `known are ${known.join(", ")}` : `did you mean "${nearest}"?`;
+    const message =
+      queue === null
+        ? `names no queue, nor does its task, and "${DEFAULT_QUEUE}" is not among those configured; ${hint}`
+        : `names the queue "${queue}", which is not configured; ${hint}`;
+    return [{ code: "QUEUE_UNKNOWN", path: valuePath(["nodes", id]), message }];
+  });
 }
 
-function casesProblems(cases: unknown, known: readonly string[]): readonly WorkflowProblem[] {
-  const path = "success.cases";
-  if (!Array.isArray(cases)) {
-    const message = `expected a list of lists of node ids, found ${article(cases)}`;
-    return problem("WORKFLOW_OPTION_INVALID", path, message);
-  }
-  if (cases.length === 0) {
-    const message = "expected at least one case, found none: no run could succeed";
-    return problem("SUCCESS_CASES_EMPTY", path, message);
-  }
-  return cases.flatMap((one: unknown, index) =>
-    Array.isArray(one) && one.length === 0
-      ? problem(
-          "SUCCESS_CASE_EMPTY",
-          `${path}[${index}]`,
-          "expected at least one node id, found none: every run would succeed",
-        )
-      : idsProblems(`${path}[${index}]`, one, known),
+function hasTask(node: GraphNode): node is GraphNode & { task: string; queue: string | null } {
+  return "task" in node;
+}
+
+function takenTaskNames(
+  all: readonly AnyWorkflow[],
+  tasks: readonly AnyContract[],
+): readonly WorkflowProblem[] {
+  const byName = new Map(tasks.map((task) => [task.name, task]));
+  return all.flatMap((workflow) =>
+    workflow.tasks.flatMap((task) => {
+      const first = byName.get(task.name) ?? task;
+      byName.set(task.name, first);
+      if (isSame(first, task)) return [];
+      const message = `another task is also called ${quoted(task.name)}; a worker could not tell them apart`;
+      return at(workflow.name, [{ code: "TASK_NAME_TAKEN", path: "", message }]);
+    }),
   );
 }
 
-function idsProblems(
-  path: string,
-  given: unknown,
-  known: readonly string[],
-): readonly WorkflowProblem[] {
-  if (!Array.isArray(given)) {
-    const message = `expected a list of node ids, found ${article(given)}`;
-    return problem("WORKFLOW_OPTION_INVALID", path, message);
-  }
-  return given.flatMap((id: unknown, index) => {
-    if (typeof id === "string" && known.includes(id)) return [];
-    const nearest = typeof id === "string" ? nearestName(id, known) : undefined;
-    const hint =
-      nearest === undefined ? `known are ${known.join(", ")}` : `did you mean "${nearest}"?`;
-    const message = `there is no node ${shown(id)}; ${hint}`;
-    return problem("SUCCESS_NODE_UNKNOWN", `${path}[${index}]`, message);
+/** A contract and what implement() made of it are the same task. */
+function isSame(a: AnyContract, b: AnyContract): boolean {
+  return Object.keys({ ...a, ...b }).every((key) => {
+    const ofA: unknown = Reflect.get(a, key);
+    const ofB: unknown = Reflect.get(b, key);
+    return ofA === ofB || (key === "run" && (ofA === undefined || ofB === undefined));
   });
+}
+
+function unregistered(
+  { tasks }: AnyWorkflow,
+  known: readonly AnyContract[] | undefined,
+): readonly WorkflowProblem[] {
+  if (known === undefined) return [];
+  const names = new Set(known.map(({ name }) => name));
+  return tasks
+    .filter(({ name }) => !names.has(name))
+    .map(({ name }) => ({
+      code: "TASK_NOT_REGISTERED",
+      path: "",
+      message: `its task ${quoted(name)} is not among the app's tasks, so no worker of this app runs it; add it to tasks`,
+    }));
 }

@@ -137,6 +137,12 @@ export const specialFields = {
     default: undefined,
     meaning: "The tasks this app's workers can run; names are unique",
   },
+  workflows: {
+    kind: "special",
+    type: "list of workflows",
+    default: undefined,
+    meaning: "The workflows this app starts; names are unique",
+  },
   context: {
     kind: "special",
     type: "function",
@@ -176,7 +182,11 @@ export interface DescribedField {
 export const configTable: readonly DescribedField[] = [
   ...inside("database", databaseFields),
   { path: "schema", field: schemaField },
-  ...inside("", { autoMigrate: plainFields.autoMigrate, tasks: specialFields.tasks }),
+  ...inside("", {
+    autoMigrate: plainFields.autoMigrate,
+    tasks: specialFields.tasks,
+    workflows: specialFields.workflows,
+  }),
   ...inside("queues.*", queueFields),
   ...inside("", {
     clusterWideCap: plainFields.clusterWideCap,

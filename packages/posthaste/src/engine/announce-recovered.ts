@@ -1,7 +1,10 @@
 /** After tasks were taken from a worker, and that is committed: workers are woken, waiters and hooks told. */
 import type { CrashDecision } from "../domain/crash-policy.ts";
 import type { AppliedRecovery } from "../store/queries/recover-tasks.ts";
+import type { RunNews } from "../store/queries/advance-workflows.ts";
+import type { AppliedPage } from "./apply-recovery.ts";
 import type { Database } from "./database.ts";
+import { tellNews } from "./move-nodes.ts";
 import {
   recoveredTask,
   recoveryEvent,
@@ -15,11 +18,11 @@ import { wakeQueues, type Landed } from "./wake-workers.ts";
 export async function announceRecovered(
   recoverer: Recoverer,
   page: readonly DecidedTask[],
-  applied: readonly AppliedRecovery[],
+  { applied, news }: AppliedPage,
 ): Promise<RecoveredTask[]> {
   const { database, log } = recoverer;
   const decided = new Map(page.map((task) => [task.found.id, task]));
-  await tellTheDatabase(database, applied).catch((error: unknown) =>
+  await tellTheDatabase(database, applied, news).catch((error: unknown) =>
     // The moves are committed: who is not told finds out by polling.
     log.debug({ error: String(error) }, "workers and waiters were not told of recovered tasks"),
   );
@@ -35,6 +38,7 @@ export async function announceRecovered(
 async function tellTheDatabase(
   { store, reads }: Database,
   applied: readonly AppliedRecovery[],
+  news: RunNews,
 ): Promise<void> {
   const back: Landed[] = [];
   const ended: string[] = [];
@@ -45,6 +49,7 @@ async function tellTheDatabase(
   }
   if (back.length > 0) await wakeQueues(reads, store, back);
   if (ended.length > 0) await store.awaitResults.notify(reads, ended);
+  await tellNews(reads, store, news);
 }
 
 function logRecovery(

@@ -116,7 +116,7 @@ function readOptions(
   };
 }
 
-function readKey(options: OptionReader): string | undefined {
+export function readKey(options: OptionReader): string | undefined {
   const key = options.text("key");
   if (key === undefined) return undefined;
   // eslint-disable-next-line no-control-regex -- the character that PostgreSQL cannot store is the one to refuse
@@ -125,7 +125,7 @@ function readKey(options: OptionReader): string | undefined {
   return undefined;
 }
 
-function readId(options: OptionReader): string | undefined {
+export function readId(options: OptionReader): string | undefined {
   const value = options.value("id");
   const id = typeof value === "string" ? value.toLowerCase() : value;
   if (id === undefined || isUuid(id)) return id;

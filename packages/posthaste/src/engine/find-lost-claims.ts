@@ -12,6 +12,6 @@ export async function findLostClaims(
   const own = await store.findOwnCommits(connection, settles);
   // A task given back, or retried before its body ran, leaves no row that names the claim: nothing was dropped either.
   const leavesTrace = ({ edge, ran }: SettledTask): boolean =>
-    edge === "succeed" || edge === "fail" || (edge === "retry" && ran);
+    edge === "succeed" || edge === "fail" || edge === "expire" || (edge === "retry" && ran);
   return { lost: settles.filter((settled) => !own.has(settled.id) && leavesTrace(settled)), own };
 }

@@ -2,6 +2,7 @@
 import type { TaskFailure } from "../domain/result.ts";
 import type { HeldClaim } from "../store/queries/hold-claims.ts";
 import { announceRecovered } from "./announce-recovered.ts";
+import { applyPage } from "./apply-recovery.ts";
 import { decidedPages } from "./recover-tasks.ts";
 import type { DecidedTask, Recoverer } from "./recovered-tasks.ts";
 
@@ -15,15 +16,11 @@ export async function giveBack(
   recoverer: Recoverer,
   claims: readonly InterruptedClaim[],
 ): Promise<void> {
-  const { database, recoveredBy } = recoverer;
-  const { store, reads } = database;
   const criteria = { cause: "shutdown", claims } as const;
   const errors = new Map(claims.map(({ id, error }) => [id, error]));
   for await (const page of decidedPages(recoverer, criteria)) {
     const told = page.map((task) => withCause(task, errors.get(task.found.id)));
-    const recoveries = told.map(({ recovery }) => recovery);
-    const applied = await store.recoverTasks.apply(reads, criteria, recoveries, recoveredBy);
-    await announceRecovered(recoverer, told, applied);
+    await announceRecovered(recoverer, told, await applyPage(recoverer, criteria, told));
   }
 }
 

@@ -11,6 +11,7 @@ import {
 import type { FoundTask } from "../store/queries/recover-tasks.ts";
 import type { RecoveryCriteria } from "../store/queries/recovery-causes.ts";
 import { announceRecovered } from "./announce-recovered.ts";
+import { applyPage } from "./apply-recovery.ts";
 import {
   recoveredTask,
   recoveryEvent,
@@ -33,12 +34,9 @@ export async function recoverTasks(
   recoverer: Recoverer,
   criteria: RecoveryCriteria,
 ): Promise<RecoveredTask[]> {
-  const { database, recoveredBy } = recoverer;
-  const { store, reads } = database;
   const recovered: RecoveredTask[] = [];
   for await (const page of decidedPages(recoverer, criteria)) {
-    const recoveries = page.map(({ recovery }) => recovery);
-    const applied = await store.recoverTasks.apply(reads, criteria, recoveries, recoveredBy);
+    const applied = await applyPage(recoverer, criteria, page);
     recovered.push(...(await announceRecovered(recoverer, page, applied)));
   }
   return recovered;

@@ -12,6 +12,7 @@ import type { Connection } from "../store/connection.ts";
 import { inOneTransaction } from "../store/transaction.ts";
 import type { Database } from "./database.ts";
 import { announceRecovered } from "./announce-recovered.ts";
+import { applyPageWithin } from "./apply-recovery.ts";
 import { decidedPages, planRecovery } from "./recover-tasks.ts";
 import type { RecoveredTask, Recoverer } from "./recovered-tasks.ts";
 
@@ -58,13 +59,12 @@ async function sweepTasks(
   settings: SweepSettings,
   { owners, tasks }: Found,
 ): Promise<boolean> {
-  const { database, recoveredBy } = recoverer;
+  const { database } = recoverer;
   for (const cause of causes) {
     const criteria = sweepCriteria(cause, settings);
     for await (const page of decidedPages(recoverer, criteria)) {
-      const recoveries = page.map(({ recovery }) => recovery);
       const applied = await underSweepLock(database, (session) =>
-        database.store.recoverTasks.apply(session, criteria, recoveries, recoveredBy),
+        applyPageWithin(recoverer, session, criteria, page),
       );
       if (applied === undefined) return false;
       tasks.push(...(await announceRecovered(recoverer, page, applied)));

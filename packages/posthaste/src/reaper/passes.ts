@@ -15,6 +15,7 @@ import type { Logger } from "../domain/logger.ts";
 import { announceTasks } from "../engine/announce-tasks.ts";
 import type { Database } from "../engine/database.ts";
 import type { HookRunner } from "../engine/hooks.ts";
+import { expireTasks } from "../engine/expire-tasks.ts";
 import { recoverTasks } from "../engine/recover-tasks.ts";
 import type { RecoveredTask, Recoverer } from "../engine/recovered-tasks.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
@@ -121,11 +122,13 @@ async function recoverStale(
 }
 
 async function expire({ database, hooks, log }: ReaperOptions): Promise<number> {
-  const { store, reads } = database;
   let expired = 0;
   for (let batch = 0; batch < MOST_BATCHES; batch++) {
-    const ids = await store.expireTasks(reads, EXPIRE_BATCH);
-    if (ids.length > 0) await store.awaitResults.notify(reads, ids);
+    const ids = await expireTasks(
+      database.store,
+      await database.workflows.connection(),
+      EXPIRE_BATCH,
+    );
     announceTasks(database, hooks, "taskExpired", ids);
     expired += ids.length;
     if (ids.length < EXPIRE_BATCH) break;

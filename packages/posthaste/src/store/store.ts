@@ -1,11 +1,12 @@
 /** Every statement there is, built once for a schema. */
 import { advanceTasks } from "./queries/advance-tasks.ts";
+import { advanceWorkflows } from "./queries/advance-workflows.ts";
 import { awaitResults } from "./queries/await-results.ts";
 import { cancelTask } from "./queries/cancel-task.ts";
 import { claimTasks, completeAndClaim } from "./queries/claim-tasks.ts";
 import { completeWithEffects } from "./queries/complete-with-effects.ts";
 import { describeTasks } from "./queries/describe-tasks.ts";
-import { expireTasks } from "./queries/expire-tasks.ts";
+import { expireNodes, expireTasks } from "./queries/expire-tasks.ts";
 import { findOwnCommits } from "./queries/find-own-commits.ts";
 import { holdClaims } from "./queries/hold-claims.ts";
 import { holdParents } from "./queries/hold-parents.ts";
@@ -21,6 +22,7 @@ import { ping } from "./queries/ping.ts";
 import { pauseQueues } from "./queries/pause-queues.ts";
 import { readClock } from "./queries/read-clock.ts";
 import { pruneRecords } from "./queries/prune-records.ts";
+import { readNodeResults } from "./queries/read-node-results.ts";
 import { readNodes } from "./queries/read-nodes.ts";
 import { readTask } from "./queries/read-task.ts";
 import { readWorkflows } from "./queries/read-workflows.ts";
@@ -30,6 +32,7 @@ import { repairWorkflows } from "./queries/repair-workflows.ts";
 import { reportProgress } from "./queries/report-progress.ts";
 import { settleTasks } from "./queries/settle-tasks.ts";
 import { startTasks } from "./queries/start-tasks.ts";
+import { startWorkflows } from "./queries/start-workflows.ts";
 import { steerWorkflows } from "./queries/steer-workflows.ts";
 import { surveyLanes } from "./queries/survey-lanes.ts";
 import { sweepWorkers } from "./queries/sweep-workers.ts";
@@ -51,6 +54,7 @@ export function createStore(schema: string) {
     completeAndClaim: completeAndClaim(text),
     lockCaps: lockCaps(schema),
     startTasks: startTasks(text),
+    startWorkflows: startWorkflows(text),
     settleTasks: settleTasks(text),
     completeWithEffects: completeWithEffects(text),
     holdParents: holdParents(text),
@@ -62,6 +66,7 @@ export function createStore(schema: string) {
     workerStates: workerStates(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
+    expireNodes: expireNodes(text),
     recoverTasks: recoverTasks(text),
     sweepWorkers: sweepWorkers(schema, text),
     listRecoveries: listRecoveries(text),
@@ -69,6 +74,7 @@ export function createStore(schema: string) {
     pauseQueues: pauseQueues(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),
+    readNodeResults: readNodeResults(text),
     readWorkflows: readWorkflows(text),
     readNodes: readNodes(text),
     steerWorkflows: steerWorkflows(text),
@@ -78,6 +84,7 @@ export function createStore(schema: string) {
     pruneRecords: pruneRecords(text),
     registerWorker: registerWorker(text),
     advanceTasks: advanceTasks(text),
+    advanceWorkflows: advanceWorkflows(text),
     watchTasks: watchTasks(text),
     notifyQueues,
     ping,

@@ -66,6 +66,7 @@ function contextOf(task: AnyTask, given: CallContext = {}): TaskContext {
     claimId: randomUUID(),
     signal: new AbortController().signal,
     context: undefined,
+    workflow: undefined,
     progress: () => undefined,
     transaction: () => needsDatabase("transaction"),
     complete: () => needsDatabase("complete"),

@@ -5,9 +5,10 @@ import { OptionReader } from "../domain/option-reader.ts";
 import type { Json } from "../domain/json.ts";
 import type { TaskFailure } from "../domain/result.ts";
 import type { TaskStatus } from "../domain/task-lifecycle.ts";
+import { expireTasks } from "../engine/expire-tasks.ts";
 import { pause } from "../runtime/pause.ts";
 import type { TouchedTask, UnfinishedTask } from "../store/queries/watch-tasks.ts";
-import type { Db } from "../store/sql.ts";
+import type { Link } from "../store/link.ts";
 import type { Store } from "../store/store.ts";
 import type { Worker } from "../worker/worker.ts";
 
@@ -36,7 +37,7 @@ export interface RanTask {
 export interface IdleRunnerParts {
   readonly app: Posthaste;
   readonly store: Store;
-  readonly db: Db;
+  readonly db: Link;
   /** Queues that are served from the start; others when something is due in them. */
   readonly queues: readonly string[];
 }
@@ -98,8 +99,7 @@ export class IdleRunner {
   async #expireOverdue(): Promise<void> {
     const { store, db } = this.#parts;
     for (;;) {
-      const ids = await store.expireTasks(db, EXPIRE_BATCH);
-      if (ids.length > 0) await store.awaitResults.notify(db, ids);
+      const ids = await expireTasks(store, await db.connection(), EXPIRE_BATCH);
       if (ids.length < EXPIRE_BATCH) return;
     }
   }

@@ -16,6 +16,8 @@ import { judgeReturned } from "./execute-task.ts";
 
 export interface CompletingRun {
   readonly claim: Claim;
+  /** A node of a run, which goes on with the same commit. */
+  readonly isNode: boolean;
   readonly task: AnyTask;
   readonly database: Database;
   readonly resultLimit: number | null;
@@ -71,13 +73,16 @@ export async function completeInCallersTransaction(
 }
 
 async function completeOn(run: CompletingRun, db: Db, value: unknown): Promise<void> {
-  const { task, claim, database, resultLimit } = run;
+  const { task, claim, isNode, database, resultLimit } = run;
+  const { completeWithEffects, advanceWorkflows } = database.store;
   const judged = await judgeReturned(task, value, resultLimit);
   if (!judged.ok) throw new TaskError(judged.error.code, judged.error.message, judged.error.data);
   run.checkAborted();
-  const answer = await database.store.completeWithEffects.complete(db, claim, judged.value);
+  if (isNode) await advanceWorkflows.lock(db, [claim.id]);
+  const answer = await completeWithEffects.complete(db, claim, judged.value);
   if (answer === "cancelled") throw new TaskAborted("CANCEL_REQUESTED");
   if (answer === "lost") throw new TaskAborted("CLAIM_LOST");
+  if (isNode) await advanceWorkflows.advanceAndTell(db, [claim.id]);
 }
 
 /** Resolves when the transaction that completed this claim has ended, however long that and the database take. */

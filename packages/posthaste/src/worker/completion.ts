@@ -16,6 +16,7 @@ export type CompletionState = "none" | "handed over" | "done";
 
 export interface CompletionOptions {
   readonly claim: Claim;
+  readonly isNode: boolean;
   readonly task: AnyTask;
   readonly services: BodyServices;
   /** Why the attempt may do nothing more, if it may not. */
@@ -29,10 +30,11 @@ export class Completion {
   #state: CompletionState = "none";
 
   constructor(options: CompletionOptions) {
-    const { claim, task, services } = options;
+    const { claim, isNode, task, services } = options;
     this.#options = options;
     this.#run = {
       claim,
+      isNode,
       task,
       database: services.database,
       resultLimit: services.payload.rejectBytes,

@@ -17,6 +17,7 @@ const context: TaskContext = {
   signal: new AbortController().signal,
   log: silent,
   context: undefined,
+  workflow: undefined,
   progress: () => undefined,
   transaction: () => Promise.reject(new Error("not in this test")),
   complete: () => Promise.reject(new Error("not in this test")),

@@ -16,10 +16,24 @@ export const ABORT_GRACE_MS = 1_000;
 export interface EndedTask extends SettledTask {
   readonly queue: string;
   readonly priority: number;
+  /** A node of a run: written in another lane. */
+  readonly isNode?: true;
   /** It was told to stop, and this is its worker's rule for it. */
   readonly isInterrupted?: true;
   /** What hooks are told of the run, where anybody listens. */
   readonly event?: RunEndEvent;
+}
+
+/** What every end of a claim says. One shape for plain tasks, of which there are many. */
+export function endOf({
+  id,
+  claimId,
+  queue,
+  priority,
+  node,
+}: ClaimedTask): Pick<EndedTask, "id" | "claimId" | "queue" | "priority" | "isNode"> {
+  const end = { id, claimId, queue, priority };
+  return node === undefined ? end : { ...end, isNode: true };
 }
 
 /** A claim's id is half its task's, whose own may be anybody's: it takes both to tell claims apart for certain. */
@@ -54,6 +68,7 @@ export class HeldTasks {
   readonly running = new Set<TaskRun>();
   #ahead: ClaimedTask[] = [];
   #ended: EndedTask[] = [];
+  #endedNodes: EndedTask[] = [];
   /** Runs that were told to stop, while that is put aside. */
   #interrupted: EndedTask[] = [];
   readonly #noneRuns = new AbortController();
@@ -70,6 +85,7 @@ export class HeldTasks {
       this.running.size === 0 &&
       this.#ahead.length === 0 &&
       this.#ended.length === 0 &&
+      this.#endedNodes.length === 0 &&
       this.#interrupted.length === 0
     );
   }
@@ -78,9 +94,17 @@ export class HeldTasks {
     return this.#ended.length > 0;
   }
 
+  get hasNodeEnds(): boolean {
+    return this.#endedNodes.length > 0;
+  }
+
   end(ended: EndedTask): void {
-    const isAside = this.#putsAside && ended.isInterrupted === true;
-    (isAside ? this.#interrupted : this.#ended).push(ended);
+    if (this.#putsAside && ended.isInterrupted === true) this.#interrupted.push(ended);
+    else this.#listOf(ended).push(ended);
+  }
+
+  #listOf({ isNode }: EndedTask): EndedTask[] {
+    return isNode === true ? this.#endedNodes : this.#ended;
   }
 
   /** False: it was let go of before. */
@@ -111,7 +135,7 @@ export class HeldTasks {
 
   /** Nobody could decide: they end by rule. */
   endInterrupted(): void {
-    this.#ended.push(...this.#interrupted.splice(0));
+    for (const ended of this.#interrupted.splice(0)) this.#listOf(ended).push(ended);
   }
 
   /**
@@ -119,17 +143,18 @@ export class HeldTasks {
    * is unknown is repeated.
    */
   nextEnds(): readonly EndedTask[] {
-    const next = new Map<string, EndedTask>();
-    for (const ended of this.#ended) {
-      if (next.size >= MOST_SETTLES) break;
-      if (!next.has(ended.id)) next.set(ended.id, ended);
-    }
-    return [...next.values()];
+    return firstOfEach(this.#ended);
+  }
+
+  /** The same of nodes. */
+  nextNodeEnds(): readonly EndedTask[] {
+    return firstOfEach(this.#endedNodes);
   }
 
   written(settles: readonly SettledTask[]): void {
     const gone = new Set<SettledTask>(settles);
     this.#ended = this.#ended.filter((ended) => !gone.has(ended));
+    if (this.hasNodeEnds) this.#endedNodes = this.#endedNodes.filter((ended) => !gone.has(ended));
   }
 
   /** Gives up on writing this end; the task stays RUNNING until it is recovered. */
@@ -169,6 +194,7 @@ export class HeldTasks {
       ...[...this.running].map(({ claimed }) => claimKey(claimed)),
       ...this.#ahead.map(claimKey),
       ...this.#ended.map(claimKey),
+      ...this.#endedNodes.map(claimKey),
       ...this.#interrupted.map(claimKey),
       ...this.#stuck,
     ]);
@@ -178,9 +204,12 @@ export class HeldTasks {
   releaseAhead(isMeant: (task: ClaimedTask) => boolean = () => true): void {
     const given = this.#ahead.filter(isMeant);
     this.takeAhead(given);
-    for (const { id, claimId, queue, priority } of given) {
-      this.end({ id, claimId, queue, priority, edge: "release", ran: false });
-    }
+    for (const task of given) this.end({ ...endOf(task), edge: "release", ran: false });
+  }
+
+  /** Of nodes that were claimed too late: they end without having run. */
+  expire(late: readonly ClaimedTask[]): void {
+    for (const task of late) this.end({ ...endOf(task), edge: "expire", ran: false });
   }
 
   /** Claims of tasks that have not ended, by what a heartbeat for them is called: those that run, those that wait. */
@@ -189,6 +218,7 @@ export class HeldTasks {
       running: [
         ...[...this.running].map(({ claimed }) => claimed),
         ...this.#ended,
+        ...this.#endedNodes,
         ...this.#interrupted,
       ].map(claimOf),
       ahead: this.#ahead.map(claimOf),
@@ -202,4 +232,14 @@ export class HeldTasks {
       this.end(run.abandon());
     }
   }
+}
+
+/** Each task once. */
+function firstOfEach(ends: readonly EndedTask[]): readonly EndedTask[] {
+  const next = new Map<string, EndedTask>();
+  for (const ended of ends) {
+    if (next.size >= MOST_SETTLES) break;
+    if (!next.has(ended.id)) next.set(ended.id, ended);
+  }
+  return [...next.values()];
 }

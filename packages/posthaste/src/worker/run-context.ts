@@ -3,22 +3,27 @@ import type { CallersTransaction, SendOptions } from "../define/send-options.ts"
 import type { AnyContract, SendArguments } from "../define/task.ts";
 import type { TaskContext, TaskTransaction, WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
+import type { NodeContext } from "../define/node-context.ts";
 import type { Json } from "../domain/json.ts";
 import { encodeJson } from "../domain/json.ts";
 import type { Logger } from "../domain/logger.ts";
+import type { Database } from "../engine/database.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import type { ClaimedNode } from "../store/queries/claimed-node.ts";
+import { nodeContext } from "./node-context.ts";
 
 /** The most that a task may say about how far it is. */
 const LONGEST_PROGRESS = 65_536;
 
 /** What is known of an attempt before its body begins, in the words of its claim. */
-export type ClaimFacts = Pick<ClaimedTask, "id" | "claimId" | "name" | "queue" | "runNo">;
+export type ClaimFacts = Pick<ClaimedTask, "id" | "claimId" | "name" | "queue" | "runNo" | "node">;
 
 /** Whatever answers for a body: its run, or the thread that it runs on. */
 export interface BodyHost {
   readonly signal: AbortSignal;
   readonly log: Logger;
   readonly context: WorkerContext;
+  readonly database: Database;
   /** `value` is JSON text. */
   report(value: string): void;
   transaction<Value>(run: (tx: TaskTransaction) => Promise<Value>): Promise<Value>;
@@ -34,9 +39,15 @@ export class RunContext implements TaskContext {
   readonly workerId: string;
   readonly claimId: string;
   readonly #host: BodyHost;
+  readonly #node: ClaimedNode | undefined;
   #log: Logger | undefined;
+  #workflow: NodeContext | undefined;
 
-  constructor({ id, claimId, name, queue, runNo }: ClaimFacts, workerId: string, host: BodyHost) {
+  constructor(
+    { id, claimId, name, queue, runNo, node }: ClaimFacts,
+    workerId: string,
+    host: BodyHost,
+  ) {
     this.taskId = id;
     this.name = name;
     this.queue = queue;
@@ -44,6 +55,12 @@ export class RunContext implements TaskContext {
     this.workerId = workerId;
     this.claimId = claimId;
     this.#host = host;
+    this.#node = node;
+  }
+
+  get workflow(): NodeContext | undefined {
+    if (this.#node === undefined) return undefined;
+    return (this.#workflow ??= nodeContext(this.#host.database, this.#node));
   }
 
   get signal(): AbortSignal {

@@ -1,32 +1,31 @@
 /** After a batch of ends that PostgreSQL refused: the one bad row must not keep the others from being written. */
 import type { ResultCode } from "../domain/errors.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
+import type { Database } from "../engine/database.ts";
 import { tellWaiters } from "../engine/work-cycle.ts";
-import type { Connection } from "../store/connection.ts";
 import type { Link } from "../store/link.ts";
+import type { SettleReply } from "../store/queries/settle-tasks.ts";
 import { announceEnds } from "./announce-runs.ts";
 import type { EndedTask, HeldTasks } from "./held-tasks.ts";
 import type { RunServices } from "./run-services.ts";
 
 export interface SettleOneByOne {
   readonly services: RunServices;
-  readonly link: Link;
   readonly settles: readonly EndedTask[];
   readonly held: HeldTasks;
+  /** Writes one of them, and tells those who wait for it. */
+  readonly write: (end: EndedTask) => Promise<SettleReply>;
 }
 
 /** True if any of them is dealt with now. What is not is tried again when the database is back. */
 export async function settleOneByOne(asked: SettleOneByOne): Promise<boolean> {
-  const { services, link, settles, held } = asked;
-  const { log, database } = services;
-  const connection = await link.connection().catch(() => undefined); // the loop tries again
-  if (connection === undefined) return false;
+  const { services, settles, held, write } = asked;
+  const { log } = services;
   let isAnyDone = false;
   for (const settled of settles) {
     try {
-      await settleOrFail(services, connection, settled);
+      await settleOrFail(services, settled, write);
       held.written([settled]);
-      tellWaiters(database.store, connection, [settled.id], () => undefined); // waiters poll
     } catch (error) {
       if (isRepeatable(error)) break;
       held.giveUpOn(settled);
@@ -43,25 +42,38 @@ export async function settleOneByOne(asked: SettleOneByOne): Promise<boolean> {
 /** Where the value is what PostgreSQL refuses (too large, too deep), the task fails and says so. */
 async function settleOrFail(
   services: RunServices,
-  connection: Connection,
   settled: EndedTask,
+  write: SettleOneByOne["write"],
 ): Promise<void> {
   const { log } = services;
-  const { store } = services.database;
-  const write = async (end: EndedTask): Promise<void> =>
-    announceEnds(services, [end], await store.settleTasks(connection, [end]));
+  const writeAndSay = async (end: EndedTask): Promise<void> =>
+    announceEnds(services, [end], await write(end));
   try {
-    await write(settled);
+    await writeAndSay(settled);
   } catch (refusal) {
     if (isRepeatable(refusal)) throw refusal;
     const { result: _, ...rest } = settled;
     const code: ResultCode = "WORKER_SERIALIZATION_ERROR";
     const reason = refusal instanceof Error ? refusal.message : String(refusal);
     const error = JSON.stringify({ code, message: `PostgreSQL refused the result: ${reason}` });
-    await write({ ...rest, edge: "fail", code, error });
+    await writeAndSay({ ...rest, edge: "fail", code, error });
     log.warn(
       { taskId: settled.id, error: reason },
       "PostgreSQL refused a task's result; the task failed",
     );
   }
+}
+
+/** Writes the end of a plain task by itself. */
+export function settleAlone(
+  { store }: Database,
+  link: Link,
+  onNotifyError: (error: unknown) => void,
+): SettleOneByOne["write"] {
+  return async (end) => {
+    const connection = await link.connection();
+    const reply = await store.settleTasks(connection, [end]);
+    tellWaiters(store, connection, [end.id], onNotifyError);
+    return reply;
+  };
 }

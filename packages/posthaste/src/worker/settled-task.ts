@@ -8,7 +8,7 @@ import { settle } from "../domain/task-lifecycle.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { Decided } from "./decided-options.ts";
 import type { Execution } from "./execute-task.ts";
-import type { EndedTask } from "./held-tasks.ts";
+import { endOf, type EndedTask } from "./held-tasks.ts";
 
 export function settledTask(
   claimed: ClaimedTask,
@@ -16,20 +16,16 @@ export function settledTask(
   execution: Execution,
   isInterrupted: boolean,
 ): EndedTask {
-  const { id, claimId, queue, priority, retryCount } = claimed;
+  const { retryCount } = claimed;
   const { ran } = execution;
-  if (execution.ok) {
-    return { id, claimId, queue, priority, edge: "succeed", ran, result: execution.value };
-  }
+  const ended = endOf(claimed);
+  if (execution.ok) return { ...ended, edge: "succeed", ran, result: execution.value };
   const { error } = execution;
   const attempt = { retry: decided.retry, retryCount, isInterrupted };
   const settlement = settle(attempt, { ok: false, error }, Math.random());
   if (settlement.edge === "requeue") return interruptedTask(claimed, decided, error);
   return {
-    id,
-    claimId,
-    queue,
-    priority,
+    ...ended,
     edge: settlement.edge,
     ran,
     ...storedError(error),
@@ -44,11 +40,12 @@ export function settledTask(
  * @param thrown how the body stopped, if it did
  */
 export function interruptedTask(
-  { id, claimId, queue, priority, retryCount }: ClaimedTask,
+  claimed: ClaimedTask,
   { retry, onCrash }: Decided,
   thrown?: TaskFailure,
 ): EndedTask {
-  const ended = { id, claimId, queue, priority, ran: true, isInterrupted: true } as const;
+  const ended = { ...endOf(claimed), ran: true, isInterrupted: true } as const;
+  const { retryCount } = claimed;
   const wanted = decideInterrupted({ retry, retryCount, onCrash }, Math.random());
   if (wanted.decision !== "retry" && wanted.decision !== "fail")
     return { ...ended, edge: "requeue", ...(thrown === undefined ? {} : storedError(thrown)) };

@@ -6,6 +6,7 @@ import type { TaskTransaction, WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
 import { childLogger } from "../domain/child-logger.ts";
 import type { Logger } from "../domain/logger.ts";
+import type { Database } from "../engine/database.ts";
 import { TaskAborted, type AbortReason } from "../domain/task-aborted.ts";
 import { Alarm } from "../runtime/alarm.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
@@ -33,6 +34,7 @@ export type OnEnd = (run: TaskRun, ended: EndedTask | undefined) => void;
 export class TaskRun implements BodyHost {
   readonly claimed: ClaimedTask;
   readonly services: RunServices;
+  readonly database: Database;
   readonly #task: AnyTask | undefined;
   readonly #decided: Decided;
   #alarm: Alarm | undefined;
@@ -51,6 +53,7 @@ export class TaskRun implements BodyHost {
   constructor(claimed: ClaimedTask, task: AnyTask | undefined, services: RunServices) {
     this.claimed = claimed;
     this.services = services;
+    this.database = services.database;
     this.#task = task;
     this.#decided = readDecided(claimed.options, task);
   }
@@ -76,12 +79,12 @@ export class TaskRun implements BodyHost {
   }
 
   #runOnThread(threads: ThreadPool): void {
-    const { id, claimId, name, queue, runNo, input } = this.claimed;
+    const { id, claimId, name, queue, runNo, input, node } = this.claimed;
     const { workerId } = this.services;
     this.#onThread = threads.run({
       task: name,
       input,
-      facts: { taskId: id, name, queue, attempt: runNo, workerId, claimId },
+      facts: { taskId: id, name, queue, attempt: runNo, workerId, claimId, node },
       resultLimit: this.services.payload.rejectBytes,
       onBegin: () => this.#startClock(),
       log: this.log,
@@ -205,14 +208,12 @@ export class TaskRun implements BodyHost {
   }
 
   async #awaitTransaction(execution: Execution): Promise<void> {
-    const fate = await awaitCompletion(this.services.database, this.claimed).catch(
-      (error: unknown) => {
-        this.log.error({ error: String(error) }, "the fate of ctx.complete() cannot be read");
-        return "undone" as const;
-      },
-    );
+    const fate = await awaitCompletion(this.database, this.claimed).catch((error: unknown) => {
+      this.log.error({ error: String(error) }, "the fate of ctx.complete() cannot be read");
+      return "undone" as const;
+    });
     if (fate === "committed") {
-      await tellWaiters(this.services.database, this.claimed);
+      await tellWaiters(this.database, this.claimed);
       return this.#endedBefore(execution);
     }
     if (fate === "lost") return this.#onEnd?.(this, undefined);
@@ -261,15 +262,15 @@ export class TaskRun implements BodyHost {
     if (this.#stopped === "TIMEOUT" && execution.ran) {
       return { ran: true, ok: false, error: failureOf("TIMEOUT", this.#decided) };
     }
-    const stray = this.#stray;
-    if (stray === undefined) return execution;
-    return { ran: true, ok: false, error: thrownFailure(stray.thrown) };
+    if (this.#stray === undefined) return execution;
+    return { ran: true, ok: false, error: thrownFailure(this.#stray.thrown) };
   }
 
   #completing(): Completion {
     if (this.#task === undefined) throw new TypeError("a task without a definition has no body");
     return (this.#completion ??= new Completion({
       claim: this.claimed,
+      isNode: this.claimed.node !== undefined,
       task: this.#task,
       services: this.services,
       abortReason: () => this.#abortReason(),

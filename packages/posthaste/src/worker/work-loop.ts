@@ -10,7 +10,6 @@ import { nextTurn } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import type { StartReply } from "../store/queries/start-tasks.ts";
 import { announceEnds, announceExpired, runEvent } from "./announce-runs.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
@@ -18,7 +17,9 @@ import { inClaimOrder } from "./claim-order.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { reviewSettles } from "./review-settles.ts";
-import { settleOneByOne } from "./settle-one-by-one.ts";
+import { inTime, startedAhead } from "./started-ahead.ts";
+import { NodeLane } from "./node-lane.ts";
+import { settleAlone, settleOneByOne } from "./settle-one-by-one.ts";
 import { TaskRun } from "./task-run.ts";
 import { watchLink } from "./watch-link.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
@@ -35,6 +36,7 @@ export class WorkLoop {
   readonly #bell = new Bell();
   readonly #outage: Outage;
   readonly #link: Link;
+  readonly #nodeLane: NodeLane;
   /** Set when a claim or a finish may have gone through unnoticed, and every heartbeat: compare with what is stored. */
   #isCheckDue = false;
   #isDraining = false;
@@ -52,6 +54,17 @@ export class WorkLoop {
       plan,
       workerId: services.workerId,
       taskNames: [...registry.keys()],
+    });
+    this.#nodeLane = new NodeLane({
+      services,
+      held: this.held,
+      onLanded: ({ queue, ...hint }) => {
+        if (plan.queues.includes(queue)) this.hint(queue, hint);
+      },
+      onWritten: () => {
+        this.#desk.madeRoom();
+        this.#bell.ring();
+      },
     });
     this.#outage = new Outage(options.config.resilience, options.log, () =>
       options.database.ping(),
@@ -129,6 +142,7 @@ export class WorkLoop {
     while (!this.#isGivenUp && !(this.#isDraining && this.held.isEmpty)) {
       // One moment for all three questions: what falls due between two of them would be slept over.
       const now = performance.now();
+      this.#nodeLane.flush();
       // First the comparison with what is stored: claims that it finds take slots which a plan made before would give away.
       const plan = this.#isCheckDue ? undefined : this.#plan(now);
       const isSurveyDue = !this.#isDraining && this.#desk.isSurveyDue(now);
@@ -154,7 +168,7 @@ export class WorkLoop {
   }
 
   async close(): Promise<void> {
-    await this.#link.close();
+    await Promise.all([this.#link.close(), this.#nodeLane.close()]);
   }
 
   #restMs(now: number): number {
@@ -208,31 +222,21 @@ export class WorkLoop {
   }
 
   #startTasks(connection: Connection, plan: LoopPlan, reply: CycleReply): void {
-    const { queueRanks } = this.#options.plan;
-    if (reply.start !== undefined) this.#startAhead(plan.starts, reply.start);
-    for (const task of inClaimOrder(reply.claim?.tasks ?? [], queueRanks)) this.#run(task);
-    this.held.fetchedAhead(inClaimOrder(reply.ahead?.tasks ?? [], queueRanks));
+    if (reply.start !== undefined) {
+      const { runs, isUnclear } = startedAhead(this.held, plan.starts, reply.start);
+      for (const task of runs) this.#run(task);
+      if (isUnclear) this.#isCheckDue = true;
+    }
+    for (const task of this.#inTime(reply.claim?.tasks ?? [])) this.#run(task);
+    this.held.fetchedAhead(this.#inTime(reply.ahead?.tasks ?? []));
     // Fetched by a cycle that was under way when the worker was told to stop.
     if (this.#isDraining) this.held.releaseAhead();
     const expired = [reply.start, reply.claim, reply.ahead].flatMap((part) => part?.expired ?? []);
     announceExpired(this.#options.services, connection, expired, this.#onNotifyError);
   }
 
-  /** Of what was fetched ahead: runs what could be started, gives back what is paused, keeps what waits for a cap. */
-  #startAhead(asked: readonly ClaimedTask[], reply: StartReply): void {
-    const started = new Map(reply.started.map(({ id, runNo }) => [id, runNo]));
-    const kept = new Set(reply.heldBack);
-    const paused = new Set(reply.paused);
-    // What was given back while it was being started does not run: its release is on its way.
-    const stillHeld = this.held.stillAhead(asked);
-    this.held.releaseAhead(({ id }) => paused.has(id));
-    this.held.takeAhead(stillHeld.filter(({ id }) => !kept.has(id)));
-    for (const task of stillHeld) {
-      const runNo = started.get(task.id);
-      if (runNo !== undefined) this.#run({ ...task, runNo });
-      // Perhaps started by an earlier try whose acknowledgement was lost: then the comparison finds it.
-      else if (!kept.has(task.id) && !paused.has(task.id)) this.#isCheckDue = true;
-    }
+  #inTime(claimed: ClaimedTask[]): ClaimedTask[] {
+    return inClaimOrder(inTime(this.held, claimed), this.#options.plan.queueRanks);
   }
 
   #run(task: ClaimedTask): void {
@@ -248,6 +252,7 @@ export class WorkLoop {
     if (!this.held.letGo(run)) return;
     if (ended !== undefined) this.held.end(ended);
     else this.#desk.madeRoom();
+    this.#nodeLane.flush(); // without waiting for a round trip of plain tasks
     this.#bell.ring();
   };
 
@@ -264,7 +269,7 @@ export class WorkLoop {
       log,
     });
     for (const task of adopted.started) this.#run(task);
-    this.held.fetchedAhead(adopted.claimed);
+    this.held.fetchedAhead(this.#inTime(adopted.claimed));
     if (this.#isDraining) this.held.releaseAhead();
   }
 
@@ -279,8 +284,9 @@ export class WorkLoop {
     // One of the ends may be what PostgreSQL refused.
     const { services } = this.#options;
     const settles = plan?.settles ?? [];
-    const apart = { services, link: this.#link, settles, held: this.held };
-    if (!(await settleOneByOne(apart))) await this.#outage.wait(error);
+    const write = settleAlone(services.database, this.#link, this.#onNotifyError);
+    if (!(await settleOneByOne({ services, settles, held: this.held, write })))
+      await this.#outage.wait(error);
   }
 
   readonly #onNotifyError = (error: unknown): void => {

@@ -63,7 +63,7 @@ test("a claim that is not the task's starts nothing", async () => {
   const stale = { id: claim.id, claimId: randomUUID() };
   const reply = await db.store.startTasks(await db.connect(), [stale]);
 
-  expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [] });
+  expect(reply).toEqual({ started: [], expired: [], lateNodes: [], heldBack: [], paused: [] });
   expect(await placesOf(db, claim.id)).toEqual(before);
 });
 
@@ -73,7 +73,7 @@ test("a stale claim expires nothing either", async () => {
   const stale = { id: claim.id, claimId: randomUUID() };
   const reply = await db.store.startTasks(await db.connect(), [stale]);
 
-  expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [] });
+  expect(reply).toEqual({ started: [], expired: [], lateNodes: [], heldBack: [], paused: [] });
   expect((await placesOf(db, claim.id)).active).toMatchObject({ started_at: null, run_no: 0 });
 });
 
@@ -83,7 +83,7 @@ test("a task that runs already is not started again", async () => {
 
   const reply = await db.store.startTasks(await db.connect(), [claim]);
 
-  expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [] });
+  expect(reply).toEqual({ started: [], expired: [], lateNodes: [], heldBack: [], paused: [] });
   expect(await placesOf(db, claim.id)).toEqual(before);
 });
 
@@ -93,6 +93,6 @@ test("a task that was cancelled in the buffer is not started", async () => {
 
   const reply = await db.store.startTasks(await db.connect(), [claim]);
 
-  expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [] });
+  expect(reply).toEqual({ started: [], expired: [], lateNodes: [], heldBack: [], paused: [] });
   expect((await placesOf(db, claim.id)).finished?.["status"]).toBe("CANCELLED");
 });

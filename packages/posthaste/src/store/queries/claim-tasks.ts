@@ -1,15 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { bareStatement, parameter, sql, type Db, type SqlText, type Statement } from "../sql.ts";
-import {
-  completionReply,
-  completionSteps,
-  completionValues,
-  EXPIRED_ERROR,
-} from "./complete-tasks.ts";
+import { completionSteps, completionValues, EXPIRED_ERROR } from "./complete-tasks.ts";
 import {
   isCountedParameter,
   isRunning,
-  leftovers,
   pickPlain,
   pickRanked,
   RANKED_ALLOWED,
@@ -19,6 +13,8 @@ import {
   readOfEach,
   type ClaimRules,
 } from "./pick-ready.ts";
+import { readClaimRows, type ClaimRow } from "./claim-rows.ts";
+import { claimedNode, isNode, type ClaimedNode } from "./claimed-node.ts";
 import type { SettledTask, SettleReply } from "./settle-tasks.ts";
 
 /** Where to look: one lane per queue and priority, in the order in which they are to be emptied. */
@@ -58,6 +54,8 @@ export interface ClaimedTask {
   /** JSON text, parsed where a failure to parse can be blamed on the task. */
   readonly input: string;
   readonly options: string | null;
+  /** Undefined: it is a plain task. */
+  readonly node?: ClaimedNode | undefined;
 }
 
 export interface ClaimReply {
@@ -71,35 +69,6 @@ export interface ClaimReply {
   /** Something due was left because a cap is reached: to be asked for again when something has ended. */
   readonly isHeldBack: boolean;
 }
-
-/** In the order of the columns: a task that was claimed; one that had expired; or, once and without an id, the rest. */
-type Row = TaskRow | ExpiredRow | Summary;
-
-type TaskRow = [
-  id: string,
-  claimId: string,
-  name: string,
-  queue: string,
-  priority: number,
-  enqueuedAt: number,
-  runNo: number,
-  retryCount: number | null,
-  input: string,
-  options: string | null,
-];
-
-type ExpiredRow = [id: string, claimId: null];
-
-type Summary = [
-  id: null,
-  ...nothing: [null, null, null],
-  allowed: number | null,
-  nextDueMs: number | null,
-  settled: number | null,
-  due: number | null,
-  cancelled: string | null,
-  nothing: null,
-];
 
 interface ClaimKind {
   readonly born: "RUNNING" | "CLAIMED";
@@ -130,10 +99,13 @@ function claimStatement(
   const [settled, cancelled] = completes
     ? [sql`(select settled from ended)`, sql`(select cancelled from ended)`]
     : [sql`null`, sql`null`];
-  const runs = isStarted ? sql`1` : sql`0`;
-  const bornColumns = isStarted ? sql`started_at` : sql`claimed_at, claim_expires_at`;
+  // What is late here is a node, and does not start: see claimed-node.ts.
+  const isLate = sql`good_until <= statement_timestamp()`;
+  const runs = isStarted ? sql`case when ${isLate} then 0 else 1 end` : sql`0`;
+  const bornColumns = isStarted ? sql`started_at, claimed_at` : sql`claimed_at, claim_expires_at`;
   const bornValues = isStarted
-    ? sql`statement_timestamp()`
+    ? sql`case when ${isLate} then null else statement_timestamp() end,
+             case when ${isLate} then statement_timestamp() end`
     : sql`statement_timestamp(), statement_timestamp() + $7::float8 * interval '1 millisecond'`;
   // Behind the six that every claim has: those of the completions or of the lease, then those of the ranking.
   const ranks = 7 + (completes ? 3 : isStarted ? 0 : 1);
@@ -164,7 +136,7 @@ function claimStatement(
       select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), run_no, retry_count, crash_count,
              'TASK_EXPIRED', ${EXPIRED_ERROR}
         from moved
-       where good_until <= statement_timestamp()
+       where good_until <= statement_timestamp() and not ${isNode(schema, sql`moved.task_id`)}
       returning task_id
     ), claimed as (
       insert into ${schema}.active_tasks
@@ -173,22 +145,22 @@ function claimStatement(
       select task_id, ${NEW_CLAIM_ID}, $5::uuid, queue, priority, enqueued_at, good_until, coalesce(run_no, 0) + ${runs},
              retry_count, crash_count, ${bornValues} ${cappedValue}
         from moved
-       where good_until is null or good_until > statement_timestamp()
-      returning task_id, claim_id, queue, priority, enqueued_at, run_no, retry_count
+       where good_until is null or good_until > statement_timestamp() or ${isNode(schema, sql`moved.task_id`)}
+      returning task_id, claim_id, queue, priority, enqueued_at, run_no, retry_count, good_until
     )
     select claimed.task_id, claimed.claim_id, submission.name, claimed.queue, claimed.priority,
            date_part('epoch', claimed.enqueued_at) * 1000, claimed.run_no, claimed.retry_count,
-           submission.input, submission.options
+           submission.input, submission.options, ${claimedNode(schema, sql`claimed.good_until`)}
       from claimed
      cross join lateral (
-       select name, input, options from ${schema}.submissions where task_id = claimed.task_id limit 1
+       select name, input, options, workflow_id, node from ${schema}.submissions where task_id = claimed.task_id limit 1
      ) as submission
     union all
-    select task_id, null, null, null, null, null, null, null, null, null from expired
+    select task_id, null, null, null, null, null, null, null, null, null, null from expired
     union all
     select null, null, null, null, ${allowed},
            ceil(date_part('epoch', min(next.enqueued_at) - statement_timestamp()) * 1000), ${settled}, ${due},
-           ${cancelled}, null
+           ${cancelled}, null, null
       from lane
      cross join lateral (
        select ready.enqueued_at
@@ -208,7 +180,10 @@ export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
   return async (db: Db, request: ClaimRequest): Promise<ClaimReply> => {
     const values = [...claimValues(request), ...(born === "RUNNING" ? [] : [request.leaseMs])];
     const claim = request.rules === undefined ? PLAIN : RANKED;
-    return readRows(await db.query<Row>(claim, [...values, ...rankValues(request)]), request).claim;
+    return readClaimRows(
+      await db.query<ClaimRow>(claim, [...values, ...rankValues(request)]),
+      request,
+    ).claim;
   };
 }
 
@@ -224,7 +199,10 @@ export function completeAndClaim(schema: SqlText) {
   ): Promise<{ settle: SettleReply; claim: ClaimReply }> => {
     const values = [...claimValues(request), ...completionValues(completed)];
     const both = request.rules === undefined ? PLAIN : RANKED;
-    return readRows(await db.query<Row>(both, [...values, ...rankValues(request)]), request);
+    return readClaimRows(
+      await db.query<ClaimRow>(both, [...values, ...rankValues(request)]),
+      request,
+    );
   };
 }
 
@@ -251,48 +229,4 @@ function claimValues({ lanes, limit, workerId }: ClaimRequest): unknown[] {
     workerId,
     randomUUID(),
   ];
-}
-
-function readRows(
-  rows: readonly Row[],
-  request: ClaimRequest,
-): { settle: SettleReply; claim: ClaimReply } {
-  const tasks: ClaimedTask[] = [];
-  const expired: string[] = [];
-  let summary: Summary | undefined;
-  for (const row of rows) {
-    if (row[0] === null) summary = row;
-    else if (row[1] === null) expired.push(row[0]);
-    else tasks.push(claimedTask(row));
-  }
-  const [, , , , allowed, nextDueMs, settled, due, cancelled] = summary ?? [];
-  return {
-    settle: completionReply(settled ?? null, cancelled ?? null),
-    claim: {
-      tasks,
-      expired,
-      nextDueMs: nextDueMs ?? null,
-      ...leftovers(request, {
-        taken: tasks.length + expired.length,
-        due: due ?? 0,
-        allowed: allowed ?? 0,
-      }),
-    },
-  };
-}
-
-function claimedTask(row: TaskRow): ClaimedTask {
-  const [id, claimId, name, queue, priority, enqueuedAt, runNo, retryCount, input, options] = row;
-  return {
-    id,
-    claimId,
-    name,
-    queue,
-    priority,
-    enqueuedAt,
-    runNo,
-    retryCount: retryCount ?? 0,
-    input,
-    options,
-  };
 }

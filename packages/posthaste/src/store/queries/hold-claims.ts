@@ -1,5 +1,6 @@
 import { sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
 import type { ClaimedTask } from "./claim-tasks.ts";
+import { claimedNode, readNode } from "./claimed-node.ts";
 
 export interface HeldClaim {
   readonly id: string;
@@ -8,6 +9,10 @@ export interface HeldClaim {
 
 export interface StoredClaim extends HeldClaim {
   readonly isCancelRequested: boolean;
+}
+
+export interface AdoptedTask extends ClaimedTask {
+  readonly isStarted: boolean;
 }
 
 /** How a worker compares what it believes to hold with what is stored. */
@@ -33,13 +38,13 @@ export function holdClaims(schema: SqlText) {
     select stray.task_id as "id", stray.claim_id as "claimId", submission.name, stray.queue, stray.priority,
            date_part('epoch', stray.enqueued_at) * 1000 as "enqueuedAt", stray.run_no as "runNo",
            coalesce(stray.retry_count, 0) as "retryCount", submission.input, submission.options,
-           stray.started_at is not null as "isStarted"
+           stray.started_at is not null as "isStarted", ${claimedNode(schema, sql`stray.good_until`)} as "node"
       from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
      cross join lateral (
        select * from ${schema}.active_tasks where task_id = said.id and claim_id = said.claim limit 1
      ) as stray
      cross join lateral (
-       select name, input, options from ${schema}.submissions where task_id = stray.task_id limit 1
+       select name, input, options, workflow_id, node from ${schema}.submissions where task_id = stray.task_id limit 1
      ) as submission`);
 
   return {
@@ -48,14 +53,13 @@ export function holdClaims(schema: SqlText) {
     /** Those of them whose cancellation was requested. */
     cancelled: (db: Db, claims: readonly HeldClaim[]): Promise<HeldClaim[]> =>
       db.query<HeldClaim>(CANCELLED, [ids(claims), claimIds(claims)]),
-    adopt: (
-      db: Db,
-      claims: readonly HeldClaim[],
-    ): Promise<(ClaimedTask & { readonly isStarted: boolean })[]> =>
-      db.query<ClaimedTask & { readonly isStarted: boolean }>(ADOPT, [
+    async adopt(db: Db, claims: readonly HeldClaim[]): Promise<AdoptedTask[]> {
+      const rows = await db.query<Omit<AdoptedTask, "node"> & { node: string | null }>(ADOPT, [
         ids(claims),
         claimIds(claims),
-      ]),
+      ]);
+      return rows.map((row) => ({ ...row, node: readNode(row.node) }));
+    },
   };
 }
 

@@ -25,6 +25,8 @@ export interface FoundTask {
   /** For how long, by the database's clock. */
   readonly ranMs: number;
   readonly isCancelRequested: boolean;
+  /** Of a run. */
+  readonly isNode: boolean;
   readonly msUntilDeadline: number | null;
   /** JSON text, as are options and flags. */
   readonly input: string;
@@ -129,6 +131,7 @@ function isOpen(schema: SqlText): SqlText {
 function findText(schema: SqlText, { join, condition, ...cause }: CauseText): SqlText {
   return sql`
     select found.*, sent.name as "name", sent.input as "input", sent.options as "options", sent.flags as "flags",
+           sent.workflow_id is not null as "isNode",
            registered.hostname as "hostname", registered.pid as "pid",
            registered.loop_blocked_ms as "loopBlockedMs", statement_timestamp() as "detectedAt"
       from (

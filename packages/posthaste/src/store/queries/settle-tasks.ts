@@ -1,8 +1,8 @@
 import { sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
-import { CANCELLED_ERROR, completeTasks, isCompletion } from "./complete-tasks.ts";
+import { CANCELLED_ERROR, completeTasks, EXPIRED_ERROR, isCompletion } from "./complete-tasks.ts";
 
 /** An edge that ends a claim, as decided by `settle()` or by a worker that gives work back. */
-export type SettlingEdge = "succeed" | "fail" | "retry" | "release" | "requeue";
+export type SettlingEdge = "succeed" | "fail" | "retry" | "release" | "requeue" | "expire";
 
 export interface SettledTask {
   readonly id: string;
@@ -57,6 +57,7 @@ export function settleTasks(schema: SqlText) {
              case when cancel_requested_at is not null then 'CANCELLED'
                   when edge = 'succeed' then 'COMPLETED'
                   when edge = 'fail' then 'FAILED'
+                  when edge = 'expire' then 'EXPIRED'
                   when edge = 'retry' and due_at >= good_until then 'FAILED'
                   else 'PENDING' end as outcome
         from heard
@@ -67,9 +68,11 @@ export function settleTasks(schema: SqlText) {
       select task_id, outcome, enqueued_at, case when ran then claimed_at else coalesce(claimed_at, started_at) end,
              case when ran then started_at end, statement_timestamp(), claim_id, worker_id, runs, retry_count,
              crash_count, cancel_requested_at,
-             case outcome when 'CANCELLED' then 'TASK_CANCELLED' when 'FAILED' then code end,
+             case outcome when 'CANCELLED' then 'TASK_CANCELLED' when 'EXPIRED' then 'TASK_EXPIRED'
+                          when 'FAILED' then code end,
              case outcome when 'COMPLETED' then said -> 'result' end,
-             case outcome when 'CANCELLED' then ${CANCELLED_ERROR} when 'FAILED' then said -> 'error' end
+             case outcome when 'CANCELLED' then ${CANCELLED_ERROR} when 'EXPIRED' then ${EXPIRED_ERROR}
+                          when 'FAILED' then said -> 'error' end
         from verdict
        where outcome <> 'PENDING'
     ), history as (
@@ -92,7 +95,8 @@ export function settleTasks(schema: SqlText) {
     select null as "id", null as "status", count(*)::int as "settled" from gone
     union all
     select task_id, outcome, null from verdict
-     where outcome <> case edge when 'succeed' then 'COMPLETED' when 'fail' then 'FAILED' else 'PENDING' end`);
+     where outcome <> case edge when 'succeed' then 'COMPLETED' when 'fail' then 'FAILED' when 'expire' then 'EXPIRED'
+                            else 'PENDING' end`);
 
   async function settle(db: Db, tasks: readonly SettledTask[]): Promise<SettleReply> {
     const [count, ...overridden] = await db.query<Row>(SETTLE, [

@@ -1,5 +1,6 @@
 import { sql, statement, type Db, type SqlText, type Statement } from "../sql.ts";
 import { EXPIRED_ERROR } from "./complete-tasks.ts";
+import { isNode } from "./claimed-node.ts";
 import type { Claim } from "./complete-with-effects.ts";
 import { isRunning } from "./pick-ready.ts";
 
@@ -7,6 +8,8 @@ export interface StartReply {
   /** Started, with the number of the body that may now run. Asked for and in no list: not ours any more. */
   readonly started: readonly { readonly id: string; readonly runNo: number }[];
   readonly expired: readonly string[];
+  /** Nodes whose deadline has passed: still claimed, and to be ended as such. */
+  readonly lateNodes: readonly string[];
   /** Still claimed, because a cap is reached: to be tried again when something has ended. */
   readonly heldBack: readonly string[];
   /** Still claimed, because their queue is paused. */
@@ -50,6 +53,7 @@ export function startTasks(schema: SqlText) {
     return {
       started: rows.flatMap(({ id, runNo }) => (runNo === null ? [] : [{ id, runNo }])),
       expired: judged("late"),
+      lateNodes: judged("late node"),
       heldBack: judged("held back"),
       paused: judged("paused"),
     };
@@ -82,7 +86,8 @@ function startStatement(schema: SqlText, isCapped: boolean): Statement {
        ) as held
     ), ${room} judged as materialized (
       select lane.*,
-             case when lane.good_until <= statement_timestamp() then 'late'
+             case when lane.good_until <= statement_timestamp() then
+                    case when ${isNode(schema, sql`lane.task_id`)} then 'late node' else 'late' end
                   when not (${isRunning(schema)}) then 'paused' ${beyondCap}
                   else 'fit' end as verdict
         from mine as lane

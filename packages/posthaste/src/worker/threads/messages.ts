@@ -2,6 +2,7 @@
 import type { TaskContext } from "../../define/task-context.ts";
 import type { Logger } from "../../domain/logger.ts";
 import type { AbortReason } from "../../domain/task-aborted.ts";
+import type { ClaimedNode } from "../../store/queries/claimed-node.ts";
 import type { Execution } from "../execute-task.ts";
 import type { CompletionState } from "../completion.ts";
 
@@ -9,7 +10,7 @@ import type { CompletionState } from "../completion.ts";
 export type AttemptFacts = Pick<
   TaskContext,
   "taskId" | "name" | "queue" | "attempt" | "workerId" | "claimId"
->;
+> & { readonly node?: ClaimedNode | undefined };
 
 /** What a thread is born with. */
 export interface ThreadStart {

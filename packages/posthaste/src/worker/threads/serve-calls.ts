@@ -5,6 +5,7 @@ import type { AnyContract, AnyTask } from "../../define/task.ts";
 import type { TaskTransaction, WorkerContext } from "../../define/task-context.ts";
 import type { TaskHandle } from "../../define/task-handle.ts";
 import type { Logger } from "../../domain/logger.ts";
+import type { Database } from "../../engine/database.ts";
 import { TaskAborted, type AbortReason } from "../../domain/task-aborted.ts";
 import { nextTurn } from "../../runtime/pause.ts";
 import type { Claim } from "../../store/queries/complete-with-effects.ts";
@@ -89,8 +90,8 @@ class ThreadCall implements Blamed, BodyHost {
       return this.#end(loadFailure(this.#side.file, message, error));
     }
     this.#say({ kind: "began" });
-    const { queue, attempt, workerId } = this.#facts;
-    const facts = { ...this.#claim(), name, queue, runNo: attempt };
+    const { queue, attempt, workerId, node } = this.#facts;
+    const facts = { ...this.#claim(), name, queue, runNo: attempt, node };
     const context = new RunContext(facts, workerId, this);
     const call = { task: this.#task, name, input, context, resultLimit };
     const execution = await runBlamed(this, executeTask, call);
@@ -108,6 +109,10 @@ class ThreadCall implements Blamed, BodyHost {
 
   get context(): WorkerContext {
     return this.#need(this.#services).context;
+  }
+
+  get database(): Database {
+    return this.#need(this.#services).database;
   }
 
   report(progress: string): void {
@@ -135,6 +140,7 @@ class ThreadCall implements Blamed, BodyHost {
   #completing(): Completion {
     return (this.#completion ??= new Completion({
       claim: this.#claim(),
+      isNode: this.#facts.node !== undefined,
       task: this.#need(this.#task),
       services: this.#need(this.#services),
       abortReason: () => this.#abortReason(),

@@ -1,0 +1,25 @@
+/** What the command line wants to know of an app, or tells it. */
+import type { AnyWorkflow } from "../define/workflow.ts";
+import type { Setting } from "../domain/config-settings.ts";
+import type { Config } from "../domain/config.ts";
+
+/** Registered, not local: an app stays an app when two copies of this package are loaded. */
+export const appBrand: unique symbol = Symbol.for("posthaste.app");
+
+export interface AppFacts {
+  readonly taskNames: readonly string[];
+  /** With those that are nested in them. */
+  readonly workflows: readonly AnyWorkflow[];
+  readonly config: Config;
+  readonly settings: readonly Setting[];
+  /** The file that was loaded to get at the app: loading it again makes the app again. */
+  readonly loadedFrom: (file: URL) => void;
+}
+
+export function hasAppFacts(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Reflect.has(value, appBrand);
+}
+
+export function appFacts(app: object): AppFacts {
+  return (Reflect.get(app, appBrand) as () => AppFacts)();
+}

@@ -1,0 +1,126 @@
+/** Starting runs from a client's side: checks everything first, then joins the flush that fits. */
+import type { StartOptions } from "../define/start-options.ts";
+import { validate } from "../define/schema.ts";
+import { isWorkflow, type AnyWorkflow } from "../define/workflow.ts";
+import { workflowProblems } from "../define/workflow-rules.ts";
+import type { Config } from "../domain/config.ts";
+import { PosthasteError, type Problem } from "../domain/errors.ts";
+import { encodeJson } from "../domain/json.ts";
+import type { Logger } from "../domain/logger.ts";
+import { article } from "../domain/names.ts";
+import { OptionReader } from "../domain/option-reader.ts";
+import { inputProblems, readId, readKey } from "../engine/compose-task.ts";
+import type { Database } from "../engine/database.ts";
+import { resolveGraphs, type ResolvedGraph } from "../engine/resolve-graph.ts";
+import {
+  startInTransaction,
+  startTogether,
+  StoredGraphs,
+  type OutgoingRun,
+} from "../engine/start-workflows.ts";
+import { uuidV7 } from "../engine/uuid-v7.ts";
+import { WorkerWaker } from "../engine/wake-workers.ts";
+import { NaturalBatcher } from "../runtime/natural-batcher.ts";
+import { joinTransaction } from "../store/transaction.ts";
+
+const MOST_TOGETHER = 200;
+
+export class Starter {
+  readonly #database: Database;
+  readonly #config: Config;
+  readonly #waker: WorkerWaker;
+  readonly #stored: StoredGraphs;
+  readonly #graphs = new WeakMap<AnyWorkflow, readonly ResolvedGraph[]>();
+  readonly #plain: NaturalBatcher<OutgoingRun, string>;
+  /** With a key or an id of the caller's: they may have to wait for somebody's transaction. */
+  readonly #guarded: NaturalBatcher<OutgoingRun, string>;
+
+  constructor(database: Database, config: Config, log: Logger) {
+    this.#database = database;
+    this.#config = config;
+    this.#waker = new WorkerWaker(database.store, log);
+    this.#stored = new StoredGraphs(database);
+    const start = (link: Database["sends"]): NaturalBatcher<OutgoingRun, string> =>
+      new NaturalBatcher(startTogether(database, link, this.#stored, this.#waker), MOST_TOGETHER);
+    this.#plain = start(database.sends);
+    this.#guarded = start(database.keyedSends);
+  }
+
+  /** Returns the id of the run: its own, or of the one that has its key. */
+  async start(
+    workflow: AnyWorkflow,
+    input: unknown,
+    options: StartOptions | undefined,
+  ): Promise<string> {
+    requireWorkflow(workflow);
+    const run = await this.#compose(workflow, input, options);
+    if (options?.tx !== undefined)
+      return startInTransaction(this.#database, joinTransaction(options.tx), this.#stored, run);
+    const isGuarded = options?.id !== undefined || options?.key !== undefined;
+    return (isGuarded ? this.#guarded : this.#plain).add(run);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#plain.idle(), this.#guarded.idle()]);
+    await this.#waker.flush();
+  }
+
+  async #compose(
+    workflow: AnyWorkflow,
+    input: unknown,
+    options: StartOptions | undefined,
+  ): Promise<OutgoingRun> {
+    const { name } = workflow;
+    const graphs = this.#graphsOf(workflow);
+    const reader = new OptionReader("options", options, ["tx", "key", "id"]);
+    const key = readKey(reader);
+    const id = readId(reader) ?? uuidV7();
+    const checked = await validate(workflow.input, input);
+    if (!checked.ok)
+      throw notStarted(name, [...reader.problems, ...inputProblems(checked.problems)]);
+    // What the schema made of it: a run is data, and nobody parses it again.
+    const { rejectBytes } = this.#config.payload;
+    const encoded = encodeJson(checked.value, { rejectBytes });
+    if (!encoded.ok && encoded.tooLarge !== undefined)
+      throw tooLarge(name, encoded.tooLarge, rejectBytes);
+    const problems = [...reader.problems, ...(encoded.ok ? [] : inputProblems(encoded.problems))];
+    if (problems.length > 0 || !encoded.ok) throw notStarted(name, problems);
+    return { id, name, graphs, input: encoded.text, key };
+  }
+
+  #graphsOf(workflow: AnyWorkflow): readonly ResolvedGraph[] {
+    const known = this.#graphs.get(workflow);
+    if (known !== undefined) return known;
+    // Who runs its tasks may be another app: only what this one can know is asked.
+    const wrong = workflowProblems([workflow], { queues: this.#config.queues });
+    if (wrong.length > 0) {
+      const what = `workflow "${workflow.name}" was not started`;
+      throw PosthasteError.of("DEFINITION_INVALID", what, wrong);
+    }
+    const graphs = resolveGraphs(workflow, this.#config);
+    this.#graphs.set(workflow, graphs);
+    return graphs;
+  }
+}
+
+function notStarted(name: string, problems: readonly Problem[]): PosthasteError {
+  return PosthasteError.of("VALIDATION_FAILED", `workflow "${name}" was not started`, problems);
+}
+
+function tooLarge(name: string, bytes: number, allowed: number | null): PosthasteError {
+  return new PosthasteError(
+    "PAYLOAD_TOO_LARGE",
+    `workflow "${name}" was not started: its input is ${bytes} bytes of JSON, payload.rejectBytes allows ` +
+      `${allowed}; store it elsewhere and start with a reference`,
+  );
+}
+
+function requireWorkflow(workflow: unknown): void {
+  if (isWorkflow(workflow)) return;
+  throw PosthasteError.of("VALIDATION_FAILED", "nothing was started", [
+    {
+      path: "workflow",
+      message: `expected what defineWorkflow() returns, found ${article(workflow)}`,
+    },
+  ]);
+}

@@ -1,0 +1,82 @@
+/** Reads what a claim's statement returns: rows in the order of their columns. */
+import { completionReply } from "./complete-tasks.ts";
+import type { ClaimedTask, ClaimReply, ClaimRequest } from "./claim-tasks.ts";
+import { readNode } from "./claimed-node.ts";
+import { leftovers } from "./pick-ready.ts";
+import type { SettleReply } from "./settle-tasks.ts";
+
+/** In the order of the columns: a task that was claimed; one that had expired; or, once and without an id, the rest. */
+export type ClaimRow = TaskRow | ExpiredRow | Summary;
+
+type TaskRow = [
+  id: string,
+  claimId: string,
+  name: string,
+  queue: string,
+  priority: number,
+  enqueuedAt: number,
+  runNo: number,
+  retryCount: number | null,
+  input: string,
+  options: string | null,
+  node: string | null,
+];
+
+type ExpiredRow = [id: string, claimId: null];
+
+type Summary = [
+  id: null,
+  ...nothing: [null, null, null],
+  allowed: number | null,
+  nextDueMs: number | null,
+  settled: number | null,
+  due: number | null,
+  cancelled: string | null,
+  ...nothing: [null, null],
+];
+
+export function readClaimRows(
+  rows: readonly ClaimRow[],
+  request: ClaimRequest,
+): { settle: SettleReply; claim: ClaimReply } {
+  const tasks: ClaimedTask[] = [];
+  const expired: string[] = [];
+  let summary: Summary | undefined;
+  for (const row of rows) {
+    if (row[0] === null) summary = row;
+    else if (row[1] === null) expired.push(row[0]);
+    else tasks.push(claimedTask(row));
+  }
+  const [, , , , allowed, nextDueMs, settled, due, cancelled] = summary ?? [];
+  return {
+    settle: completionReply(settled ?? null, cancelled ?? null),
+    claim: {
+      tasks,
+      expired,
+      nextDueMs: nextDueMs ?? null,
+      ...leftovers(request, {
+        taken: tasks.length + expired.length,
+        due: due ?? 0,
+        allowed: allowed ?? 0,
+      }),
+    },
+  };
+}
+
+function claimedTask(row: TaskRow): ClaimedTask {
+  const [id, claimId, name, queue, priority, enqueuedAt, runNo, retryCount, input, options, node] =
+    row;
+  return {
+    id,
+    claimId,
+    name,
+    queue,
+    priority,
+    enqueuedAt,
+    runNo,
+    retryCount: retryCount ?? 0,
+    input,
+    options,
+    node: readNode(node),
+  };
+}

@@ -1,0 +1,46 @@
+import { sql, statement, type Db, type SqlText } from "../sql.ts";
+
+export interface NodeResults {
+  readonly exists: boolean;
+  /** The name of its task; null if it has none. */
+  readonly task: string | null;
+  /** Null: it has not ended. */
+  readonly result: unknown;
+  /** Of a fan-out, in the order of its items; null in the place of one that has not ended. */
+  readonly items: readonly unknown[];
+  /** Every node of the run, if this is none. */
+  readonly ids: readonly string[];
+}
+
+/** One node of a run. Served by graph_nodes_id_idx and the primary key of workflow_nodes. */
+export function readNodeResults(schema: SqlText) {
+  const READ = statement(sql`
+    select node.task_name as "task", ${schema}.node_result(run.workflow_id, node.node_no, -1) as "result",
+           (select jsonb_agg(${schema}.node_result(item.workflow_id, item.node_no, item.item) order by item.item)
+              from ${schema}.workflow_nodes as item
+             where item.workflow_id = run.workflow_id and item.node_no = node.node_no and item.item >= 0) as "items"
+      from ${schema}.workflows as run
+      join ${schema}.graph_nodes as node on node.graph_id = run.graph_id and node.id = $2
+     where run.workflow_id = $1`);
+
+  const IDS = statement(sql`
+    select node.id as "id" from ${schema}.workflows as run join ${schema}.graph_nodes as node using (graph_id)
+     where run.workflow_id = $1 order by node.node_no`);
+
+  return async (db: Db, workflowId: string, node: string): Promise<NodeResults> => {
+    type Row = { task: string | null; result: string | null; items: string | null };
+    const [row] = await db.query<Row>(READ, [workflowId, node]);
+    if (row === undefined) {
+      const ids = (await db.query<{ id: string }>(IDS, [workflowId])).map(({ id }) => id);
+      return { exists: false, task: null, result: null, items: [], ids };
+    }
+    const { task, result, items } = row;
+    return {
+      exists: true,
+      task,
+      result: result === null ? null : (JSON.parse(result) as unknown),
+      items: items === null ? [] : (JSON.parse(items) as unknown[]),
+      ids: [],
+    };
+  };
+}

@@ -1,0 +1,131 @@
+/**
+ * Where a worker writes the ends of tasks that are nodes of runs: on a session of its own, in transactions of their own. A
+ * run that somebody holds locked, or a deadlock, keeps nobody waiting but other nodes.
+ */
+import { landedNodes, moveNodes, tellNews } from "../engine/move-nodes.ts";
+import { isRepeatable } from "../engine/repeat-safely.ts";
+import { WorkerWaker, type Landed } from "../engine/wake-workers.ts";
+import { tellWaiters } from "../engine/work-cycle.ts";
+import { Backoff } from "../runtime/backoff.ts";
+import { nextTurn, pause } from "../runtime/pause.ts";
+import { Link } from "../store/link.ts";
+import type { RunNews } from "../store/queries/advance-workflows.ts";
+import type { SettleReply } from "../store/queries/settle-tasks.ts";
+import { announceEnds } from "./announce-runs.ts";
+import { whatCameBack, type EndedTask, type HeldTasks } from "./held-tasks.ts";
+import { reviewSettles } from "./review-settles.ts";
+import type { RunServices } from "./run-services.ts";
+import { settleOneByOne } from "./settle-one-by-one.ts";
+
+export interface NodeLaneOptions {
+  readonly services: RunServices;
+  readonly held: HeldTasks;
+  /** Something landed that this worker may take itself. */
+  readonly onLanded: (landed: Landed) => void;
+  /** Ends were written, or given up on. */
+  readonly onWritten: () => void;
+}
+
+export class NodeLane {
+  readonly #options: NodeLaneOptions;
+  readonly #link: Link;
+  readonly #waker: WorkerWaker;
+  #isBusy = false;
+  #isClosed = false;
+
+  constructor(options: NodeLaneOptions) {
+    const { database, log } = options.services;
+    this.#options = options;
+    this.#link = new Link(() => database.open("moves", "workflow nodes"));
+    this.#waker = new WorkerWaker(database.store, log);
+  }
+
+  /** Writes what there is, unless that is being done already. */
+  flush(): void {
+    if (this.#isBusy || this.#isClosed || !this.#options.held.hasNodeEnds) return;
+    this.#isBusy = true;
+    void this.#run().finally(() => {
+      this.#isBusy = false;
+      this.#options.onWritten();
+    });
+  }
+
+  /** Ends the session; what is not written by then stays so. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#waker.flush();
+    await this.#link.close();
+  }
+
+  async #run(): Promise<void> {
+    const { held, services } = this.#options;
+    const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
+    await nextTurn(); // bodies that end in the same turn are written together
+    while (!this.#isClosed && held.hasNodeEnds) {
+      const settles = held.nextNodeEnds();
+      try {
+        await this.#write(settles);
+        backoff.reset();
+        this.#options.onWritten();
+      } catch (error) {
+        // One of them may be what PostgreSQL refuses; a lost session or a deadlock is nobody's fault.
+        const isAnyDone =
+          !isRepeatable(error) &&
+          (await settleOneByOne({ services, settles, held, write: (end) => this.#settle([end]) }));
+        if (isAnyDone) continue;
+        services.log.debug({ error: String(error) }, "ends of workflow nodes are written again");
+        await pause(backoff.next());
+      }
+    }
+  }
+
+  async #write(settles: readonly EndedTask[]): Promise<void> {
+    const { services, held } = this.#options;
+    const reply = await this.#settle(settles);
+    held.written(settles);
+    announceEnds(services, settles, reply);
+    const connection = await this.#link.connection();
+    await reviewSettles({
+      services,
+      connection,
+      settles,
+      reply,
+      onNotifyError: this.#onNotifyError,
+    });
+  }
+
+  async #settle(settles: readonly EndedTask[]): Promise<SettleReply> {
+    const { store } = this.#options.services.database;
+    const connection = await this.#link.connection();
+    const ids = settles.map(({ id }) => id);
+    const { moved, news } = await moveNodes(store, connection, ids, (db) =>
+      store.settleTasks(db, settles),
+    );
+    tellWaiters(store, connection, ids, this.#onNotifyError);
+    this.#tell(settles, news);
+    return moved;
+  }
+
+  #tell(settles: readonly EndedTask[], news: RunNews): void {
+    const { services, onLanded } = this.#options;
+    const { store } = services.database;
+    const { own, others } = whatCameBack(settles);
+    const landed = landedNodes(news);
+    for (const one of [...own, ...landed]) onLanded(one);
+    this.#link
+      .connection()
+      .then((connection) => {
+        if (others.length + landed.length > 0)
+          this.#waker.announce(connection, [...others, ...landed]);
+        return tellNews(connection, store, { woken: [], ended: news.ended });
+      })
+      .catch(this.#onNotifyError);
+  }
+
+  readonly #onNotifyError = (error: unknown): void => {
+    this.#options.services.log.debug(
+      { error: String(error) },
+      "workers or waiters were not told of a workflow; they will find out by polling",
+    );
+  };
+}

@@ -1,0 +1,45 @@
+/** The oracle was written from docs/guides/workflows.md alone. Here the database is held against it. */
+import { expect, test, vi } from "vitest";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { DatabaseEngine } from "./database-engine.ts";
+import { driveHistories, driveToEnd } from "./drive.ts";
+import { Random } from "./random.ts";
+import { randomCase } from "./random-graphs.ts";
+import { randomHistory } from "./random-histories.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+vi.setConfig({ testTimeout: 300_000 });
+
+/** `POSTHASTE_WORKFLOW_RUNS=10000` for all of them; `POSTHASTE_WORKFLOW_SEED` is the first. */
+const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 400);
+const first = Number(process.env["POSTHASTE_WORKFLOW_SEED"] ?? 0);
+const BATCH = 100;
+
+function batches(): number[][] {
+  const seeds = Array.from({ length: runs }, (_, n) => first + n);
+  return Array.from({ length: Math.ceil(runs / BATCH) }, (_, n) =>
+    seeds.slice(n * BATCH, (n + 1) * BATCH),
+  );
+}
+
+const sql: typeof db.sql = (text, values) => db.sql(text, values);
+
+test("random graphs with random outcomes end as the oracle says", async () => {
+  for (const seeds of batches()) {
+    const found = await driveToEnd(
+      new DatabaseEngine(sql),
+      seeds.map(randomCase),
+      new Random(seeds[0] ?? 0),
+    );
+    expect(found.slice(0, 10)).toEqual([]);
+  }
+});
+
+test("after every event of a random history, pauses, cancels and retries among them, runs are as the oracle says", async () => {
+  for (const seeds of batches()) {
+    const found = await driveHistories(new DatabaseEngine(sql), seeds.map(randomHistory));
+    expect(found.slice(0, 10)).toEqual([]);
+  }
+});

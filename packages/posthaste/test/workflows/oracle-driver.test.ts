@@ -1,0 +1,115 @@
+/** The driver finds what is wrong: run on the oracle itself as an engine, whole, and with one rule broken. */
+import { expect, test, vi } from "vitest";
+import type { ReadRun } from "./compare.ts";
+import { driveHistories, driveToEnd, type Engine, type EventEngine } from "./drive.ts";
+import { Sequence, type RunEvent } from "./oracle-sequence.ts";
+import { expectedRun } from "./oracle.ts";
+import type { RunState } from "./picture.ts";
+import { Random } from "./random.ts";
+import { randomCase, type WorkflowCase } from "./random-graphs.ts";
+import { randomHistory } from "./random-histories.ts";
+import { smallestCase } from "./smaller-case.ts";
+import { readCase, writeCase } from "./written-case.ts";
+
+/** The oracle, step by step. Those who break a rule change what is read. */
+class ModelEngine implements Engine, EventEngine {
+  private sequences: Sequence[] = [];
+  private readonly read: (state: RunState) => ReadRun;
+
+  constructor(read: (state: RunState) => ReadRun = (state) => state) {
+    this.read = read;
+  }
+
+  async start(cases: readonly WorkflowCase[]): Promise<void> {
+    this.sequences = cases.map((each) => new Sequence(each));
+  }
+
+  async inLine(): ReturnType<Engine["inLine"]> {
+    return this.sequences.flatMap(({ situation }, run) =>
+      situation.inLine.map((path) => ({ run, path })),
+    );
+  }
+
+  async endTasks(batch: Parameters<Engine["endTasks"]>[0]): Promise<void> {
+    for (const { run, path, end } of batch) {
+      this.sequences[run]?.apply({ do: "end", task: path, outcome: end });
+    }
+  }
+
+  async readStates(): Promise<readonly ReadRun[]> {
+    return this.sequences.map(({ situation }) => this.read(situation));
+  }
+
+  async apply(events: readonly (RunEvent & { readonly of: number })[]): Promise<void> {
+    for (const { of, ...event } of events) this.sequences[of]?.apply(event);
+  }
+}
+
+/** A fan-out with a failed item is said to be COMPLETED. */
+function withForgottenItems(state: RunState): ReadRun {
+  const nodes = Object.entries(state.nodes).map(([id, node]) => {
+    const hasFailedItem = node.items?.some(({ status }) => status === "FAILED") === true;
+    return [id, hasFailedItem ? { ...node, status: "COMPLETED" } : node] as const;
+  });
+  return { ...state, nodes: Object.fromEntries(nodes) };
+}
+
+// A second on an idle machine.
+vi.setConfig({ testTimeout: 60_000 });
+
+const seeds = Array.from({ length: 50 }, (_, seed) => seed);
+
+test("an engine that keeps the rules differs nowhere at the end", async () => {
+  const cases = seeds.map(randomCase);
+  expect(await driveToEnd(new ModelEngine(), cases, new Random(1))).toEqual([]);
+});
+
+test("an engine that breaks a rule is found, with the case, the place and what was expected", async () => {
+  const cases = seeds.map(randomCase);
+  const found = await driveToEnd(new ModelEngine(withForgottenItems), cases, new Random(1));
+  expect(found.length).toBeGreaterThan(0);
+  expect(found[0]).toMatch(/^case \d+\.\d, at the end: \w: expected FAILED, found COMPLETED$/);
+});
+
+test("an engine that keeps the rules differs after no event", async () => {
+  const cases = seeds.map(randomHistory);
+  expect(await driveHistories(new ModelEngine(), cases)).toEqual([]);
+});
+
+test("an engine that breaks a rule is found after the event that shows it", async () => {
+  const cases = seeds.map(randomHistory);
+  const found = await driveHistories(new ModelEngine(withForgottenItems), cases);
+  // Items of nested runs can fail at the start, all others fail with the end of a task.
+  const afterEnds = found.filter((line) => line.includes('h, after {"do":"end"'));
+  expect(afterEnds.length).toBeGreaterThan(0);
+  expect(afterEnds[0]).toMatch(/: expected (?:FAILED|RUNNING), found COMPLETED$/);
+});
+
+test("a case that fails is made smaller: a fan-out and what it needs is left", async () => {
+  const fails = async (each: WorkflowCase): Promise<boolean> => {
+    const sequence = new Sequence(each);
+    for (let tasks = sequence.situation.inLine; tasks.length > 0;) {
+      for (const task of tasks) {
+        sequence.apply({ do: "end", task, outcome: each.outcomes(task) });
+      }
+      tasks = sequence.situation.inLine;
+    }
+    const { nodes } = sequence.situation;
+    return Object.values(nodes).some(({ items = [] }) =>
+      items.some(({ status }) => status === "FAILED"),
+    );
+  };
+  const failing = [];
+  for (const each of seeds.map(randomCase)) if (await fails(each)) failing.push(each);
+  const smallest = await Promise.all(failing.map((each) => smallestCase(each, fails)));
+  for (const { graph, name } of smallest) expect(graph.nodes.at(-1)?.kind, name).toBe("each");
+  const sizes = smallest.map(({ graph }) => graph.nodes.length);
+  expect(Math.min(...sizes)).toBe(1);
+});
+
+test("a case can be written down and read again", () => {
+  for (const each of seeds.map(randomCase)) {
+    const { graphs, graph, input, outcomes } = readCase(writeCase(each));
+    expect(expectedRun(graphs, graph, input, outcomes), each.name).toEqual(each.expected);
+  }
+});
