@@ -121,6 +121,10 @@ async function addOthers(): Promise<void> {
       from ${graphs}, ${many}, generate_series(0, 4) as no;
     insert into posthaste.earlier_nodes (workflow_id, node_no, item, retries, task_id, status)
     select ${run}, 0, -1, 0, ${child}, 'FAILED' from ${many};
+    insert into posthaste.graph_nodes (graph_id, node_no, needs, required, is_gate, is_optional, kind, id, sources)
+    select 1000000 + n / 50, n % 50, 1, 1, false, false, 'task', 'node ' || n % 50, '{}' from ${many};
+    insert into posthaste.graph_edges (graph_id, from_no, to_no, accepts_end)
+    select 1000000 + n / 50, n % 50, n % 50 + 1, false from ${many};
     insert into posthaste.submissions (task_id, sent_at, priority, name, queue, input, workflow_id, node)
     select ${task}, now(), 100, 'a', 'default', 'null', ${run}, 'a' from ${many};
     insert into posthaste.finished_tasks (task_id, enqueued_at, finished_at, status)
