@@ -119,9 +119,11 @@ describe("the migrator", () => {
 
 describe("functions", () => {
   const withOwnersRights = [
+    "advance_and_tell",
     "advance_workflows",
     "cancel",
     "cancel_workflow",
+    "find_stuck_workflows",
     "lock_runs_of",
     "pause_workflow",
     "prune_heartbeats",
@@ -134,6 +136,7 @@ describe("functions", () => {
     "retry_workflow",
     "start_workflows",
     "store_graph",
+    "workflow_items",
     "workflow_results",
   ];
 
