@@ -17,6 +17,8 @@ export interface PhaseOptions {
   readonly processes?: number;
   readonly taskMs?: number;
   readonly seconds?: number;
+  /** Graphs: see flows.ts. */
+  readonly flow?: "small" | "fan" | "chain";
   /** Bytes added to every payload. */
   readonly fillerBytes?: number;
 }

@@ -1,5 +1,6 @@
 /** One sample: one system in one configuration through one phase, in this process alone. Prints its figures as JSON. */
 import { Crew } from "./crew.ts";
+import { flows } from "./flows.ts";
 import { openMeter } from "./meters.ts";
 import { phases, type Figures, type PhaseOptions, type StartCrew } from "./phases.ts";
 import { recovery } from "./recovery.ts";
@@ -32,6 +33,7 @@ process.exit(0);
 function measured(): Promise<Figures> {
   // The one phase that is about processes rather than about a contender.
   if (order.phase === "recovery") return recovery(contender, order, options);
+  if (order.phase === "flows") return flows[options.flow ?? "small"](contender, options);
   const phase = phases[order.phase];
   if (phase === undefined) throw new Error(`there is no phase ${order.phase}`);
   return phase(contender, meter, options, startCrew);

@@ -1,5 +1,7 @@
 import {
   createPostgresBackend,
+  FlowProducer,
+  type FlowJob,
   Queue,
   QueueEvents,
   setDefaultBackendFactory,
@@ -7,7 +9,7 @@ import {
 } from "bullmq";
 import { Redis } from "ioredis";
 import pg from "pg";
-import type { Contender, Payload, Site, System, WorkOptions } from "./system.ts";
+import type { Contender, FlowShape, Payload, Site, System, WorkOptions } from "./system.ts";
 
 const NAME = "bench";
 const SCHEMA = "bench_bullmq";
@@ -56,6 +58,7 @@ async function contender(
   const open = () => new Queue(NAME, { ...common, defaultJobOptions } as never);
   let queue = open();
   let events: QueueEvents | undefined;
+  let producer: FlowProducer | undefined;
   return {
     connect: () => queue.waitUntilReady(),
     async reset() {
@@ -87,8 +90,18 @@ async function contender(
       const job = await queue.add("task", payload);
       return job.waitUntilFinished(events, 10_000);
     },
+    // Trees only: a parent runs after its children. A fan-out is its children and the parent, without a first task.
+    async startFlows(shape, count) {
+      producer ??= new FlowProducer(common as never);
+      for (let i = 0; i < count; i += 100) {
+        const some = Array.from({ length: Math.min(100, count - i) }, () => flowJob(shape));
+        await producer.addBulk(some);
+      }
+    },
+    flowNodes: (shape) => (shape.kind === "chain" ? shape.length : shape.width + 1),
     async close() {
       await events?.close();
+      await producer?.close();
       await queue.close();
     },
   };
@@ -99,4 +112,22 @@ async function dropSchema(site: Site): Promise<void> {
   await client.connect();
   await client.query(`drop schema if exists ${SCHEMA} cascade`);
   await client.end();
+}
+
+function flowJob(shape: FlowShape): FlowJob {
+  const job = (n: number, children: FlowJob[] = []): FlowJob => ({
+    name: "task",
+    queueName: NAME,
+    data: { n },
+    children,
+  });
+  if (shape.kind === "fan") {
+    return job(
+      0,
+      Array.from({ length: shape.width }, (_, n) => job(n)),
+    );
+  }
+  let last = job(0);
+  for (let n = 1; n < shape.length; n++) last = job(n, [last]);
+  return last;
 }

@@ -1,6 +1,6 @@
 import pg from "pg";
-import { PgBoss } from "pg-boss";
-import type { Contender, Payload, System, WorkOptions } from "./system.ts";
+import { PgBoss, type FlowJob } from "pg-boss";
+import type { Contender, FlowShape, Payload, System, WorkOptions } from "./system.ts";
 
 const SCHEMA = "bench_pgboss";
 const QUEUE = "bench";
@@ -73,6 +73,16 @@ export const pgBossSystem: System = {
         await done;
         waiting.delete(n);
       },
+      // The whole graph is known when it is sent, so that a fan-out has its width from the start.
+      startFlows: async (shape, count) => {
+        const jobs = flowJobs(shape);
+        // One flow is one call; sixteen callers, as a server would have.
+        let left = count;
+        const caller = async (): Promise<void> => {
+          while (left-- > 0) await boss.flow(jobs);
+        };
+        await Promise.all(Array.from({ length: Math.min(16, count) }, caller));
+      },
       close: () => boss.stop({ graceful: false }),
     };
   },
@@ -83,4 +93,28 @@ async function dropSchema(url: string): Promise<void> {
   await client.connect();
   await client.query(`drop schema if exists ${SCHEMA} cascade`);
   await client.end();
+}
+
+function flowJobs(shape: FlowShape): FlowJob[] {
+  const job = (ref: string, n: number, dependsOn: string[] = []): FlowJob => ({
+    ref,
+    name: QUEUE,
+    data: { n },
+    dependsOn,
+  });
+  if (shape.kind === "chain") {
+    return Array.from({ length: shape.length }, (_, n) =>
+      job(`n${n}`, n, n === 0 ? [] : [`n${n - 1}`]),
+    );
+  }
+  const items = Array.from({ length: shape.width }, (_, n) => job(`i${n}`, n, ["first"]));
+  return [
+    job("first", 0),
+    ...items,
+    job(
+      "join",
+      0,
+      items.map(({ ref }) => ref),
+    ),
+  ];
 }

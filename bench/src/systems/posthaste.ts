@@ -1,10 +1,31 @@
 import pg from "pg";
-import { defineTask, posthaste } from "../../../packages/posthaste/dist/index.js";
-import type { Contender, Payload, Place, Site, System, WorkOptions } from "./system.ts";
+import { defineTask, defineWorkflow, posthaste } from "../../../packages/posthaste/dist/index.js";
+import type { Contender, FlowShape, Payload, Place, Site, System, WorkOptions } from "./system.ts";
 
 const usual: Place = { schema: "bench_posthaste", queues: ["default"] };
 const silent = () => undefined;
 const logger = { debug: silent, info: silent, warn: console.error, error: console.error };
+
+function benchTask(handle: (input: Payload) => unknown, mayRunAgain: boolean) {
+  return defineTask({
+    name: "bench",
+    ...(mayRunAgain ? { onCrash: "requeue" } : {}),
+    run: async (input: Payload) => {
+      await handle(input);
+      return null;
+    },
+  });
+}
+
+function listTask(handle: (input: Payload) => unknown) {
+  return defineTask({
+    name: "list",
+    run: async (input: Payload) => {
+      await handle(input);
+      return Array.from({ length: input.n }, (_, n) => n);
+    },
+  });
+}
 
 /**
  * "default" is what a user gets; "tuned" fetches ahead, as the peers' local queues do. "capped", which takes part only in a
@@ -17,21 +38,17 @@ export const posthasteSystem: System = {
   configs: ["default", "tuned"],
   async open(site, config, { schema, queues } = usual): Promise<Contender> {
     let handle: WorkOptions["handler"] = () => null;
-    const task = defineTask({
-      name: "bench",
-      ...(config.startsWith("requeue") ? { onCrash: "requeue" } : {}),
-      run: async (input: Payload) => {
-        await handle(input);
-        return null;
-      },
-    });
+    const run = (input: Payload): unknown => handle(input);
+    const task = benchTask(run, config.startsWith("requeue"));
+    const list = listTask(run);
+    const workflows = new Map<string, ReturnType<typeof graphOf>>();
     const prefetchBuffer = config === "tuned" ? 500 : 0;
     const capped = Object.fromEntries(queues.map((queue) => [queue, { maxConcurrency: 100 }]));
     const app = posthaste({
       database: site.postgresUrl,
       schema,
       logger,
-      tasks: [task],
+      tasks: [task, list],
       prefetchBuffer,
       ...(config === "requeue-1s" ? { recovery: { crashGraceMs: 1_000 } } : {}),
       ...(config === "capped" ? { queues: capped } : {}),
@@ -50,10 +67,45 @@ export const posthasteSystem: System = {
         const sent = await app.send(task, payload);
         return sent.value();
       },
+      startFlows: (shape, count) => {
+        const workflow = workflows.get(JSON.stringify(shape)) ?? graphOf(shape, task, list);
+        workflows.set(JSON.stringify(shape), workflow);
+        return Promise.all(Array.from({ length: count }, () => app.start(workflow)));
+      },
       close: () => app.close(),
     };
   },
 };
+
+type Bench = ReturnType<typeof benchTask>;
+type List = ReturnType<typeof listTask>;
+
+function graphOf(shape: FlowShape, task: Bench, list: List) {
+  return shape.kind === "chain" ? chainOf(shape.length, task) : fanOf(shape.width, task, list);
+}
+
+function chainOf(length: number, task: Bench) {
+  return defineWorkflow({
+    name: `chain-${length}`,
+    build: (flow) => {
+      let last = flow.node("n0", task, { n: 0 });
+      for (let n = 1; n < length; n++) last = flow.node(`n${n}`, task, { n }, { after: last });
+      return last.output;
+    },
+  });
+}
+
+/** The array is known only when the first task has returned it. */
+function fanOf(width: number, task: Bench, list: List) {
+  return defineWorkflow({
+    name: `fan-${width}`,
+    build: (flow) => {
+      const numbers = flow.node("list", list, { n: width });
+      const each = flow.each("each", task, numbers.output, (n) => ({ n }));
+      return flow.node("join", task, { n: 0 }, { after: each }).output;
+    },
+  });
+}
 
 async function reset(
   site: Site,

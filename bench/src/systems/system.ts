@@ -26,8 +26,17 @@ export interface Contender {
   work(options: WorkOptions): Promise<Working>;
   /** Sends and waits for the result. Absent where a system keeps none. */
   roundTrip?(payload: Payload): Promise<unknown>;
+  /** Starts graphs of tasks; resolves when all are durable. Absent where a system has none. */
+  startFlows?(shape: FlowShape, count: number): Promise<unknown>;
+  /** How many tasks this system makes of a shape, where that is not what its name says. */
+  flowNodes?(shape: FlowShape): number;
   close(): Promise<void>;
 }
+
+/** A chain of so many nodes, or 1 → width → 1. */
+export type FlowShape =
+  | { readonly kind: "chain"; readonly length: number }
+  | { readonly kind: "fan"; readonly width: number };
 
 export interface WorkOptions {
   readonly concurrency: number;

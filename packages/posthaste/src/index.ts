@@ -1,14 +1,18 @@
 export type {
   Admin,
   DryRunOptions,
+  ListWorkflowsOptions,
   Pruned,
   QueueInfo,
   RecoveredTask,
+  RecoveredWorkflows,
   RecoveryInfo,
   RecoveryResult,
+  RepairedWorkflow,
   Sweep,
   SweepOptions,
   WorkerInfo,
+  WorkflowDetails,
 } from "./admin/admin.ts";
 export { posthaste, type Posthaste } from "./app/posthaste.ts";
 export type {
@@ -49,6 +53,15 @@ export type {
   WorkflowInputOf,
   WorkflowOutputOf,
 } from "./define/workflow.ts";
+export type {
+  EarlierNode,
+  NodeInfo,
+  NodeResults,
+  WorkflowInfo,
+  WorkflowResult,
+  WorkflowRun,
+  WorkflowSummary,
+} from "./define/workflow-run.ts";
 export type { SuccessOptions, WorkflowOptions } from "./define/workflow-options.ts";
 export type { WorkflowProblem, WorkflowProblemCode } from "./define/workflow-problem.ts";
 export type {
@@ -63,6 +76,7 @@ export type { CrashRule } from "./domain/crash-rule.ts";
 export {
   PosthasteError,
   TaskFailedError,
+  WorkflowFailedError,
   type Problem,
   type ResultCode,
   type ThrownCode,
@@ -80,5 +94,11 @@ export {
 export { TaskAborted, type AbortReason } from "./domain/task-aborted.ts";
 export { TASK_TERMINAL_STATES, TaskStatus } from "./domain/task-lifecycle.ts";
 export type { GraphNode, WorkflowGraph } from "./domain/workflow-graph.ts";
+export {
+  NODE_TERMINAL_STATES,
+  NodeStatus,
+  WORKFLOW_TERMINAL_STATES,
+  WorkflowStatus,
+} from "./domain/workflow-lifecycle.ts";
 export type { LogLevel, WorkerOptions } from "./domain/worker-options.ts";
 export type { Worker } from "./worker/worker.ts";

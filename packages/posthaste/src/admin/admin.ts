@@ -14,6 +14,7 @@ import {
   type RecoveryAdmin,
   type RecoveryAdminParts,
 } from "./recovery-admin.ts";
+import { makeWorkflowAdmin, type WorkflowAdmin } from "./workflow-admin.ts";
 
 export type {
   DryRunOptions,
@@ -26,6 +27,12 @@ export type {
 } from "./recovery-admin.ts";
 
 export type { Pruned } from "../engine/prune.ts";
+export type {
+  ListWorkflowsOptions,
+  RecoveredWorkflows,
+  RepairedWorkflow,
+  WorkflowDetails,
+} from "./workflow-admin.ts";
 
 export interface QueueInfo {
   readonly name: string;
@@ -36,7 +43,7 @@ export interface QueueInfo {
   readonly running: number;
 }
 
-export interface Admin extends RecoveryAdmin {
+export interface Admin extends RecoveryAdmin, WorkflowAdmin {
   readonly queues: {
     /** Queues that are configured, hold a task, or were ever paused. */
     list(): Promise<readonly QueueInfo[]>;
@@ -72,6 +79,7 @@ export function makeAdmin(parts: RecoveryAdminParts, config: Config): Admin {
     });
   return {
     ...makeRecoveryAdmin(parts, ask),
+    ...makeWorkflowAdmin(parts),
     queues: {
       async list() {
         const rows = await ask(() => pauseQueues.list(database.reads, known));

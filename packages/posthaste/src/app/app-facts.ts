@@ -8,6 +8,7 @@ export const appBrand: unique symbol = Symbol.for("posthaste.app");
 
 export interface AppFacts {
   readonly taskNames: readonly string[];
+  /** With those that are nested in them. */
   readonly workflows: readonly AnyWorkflow[];
   readonly config: Config;
   readonly settings: readonly Setting[];

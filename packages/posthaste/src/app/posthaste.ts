@@ -11,6 +11,7 @@ import type { StartArguments } from "../define/start-options.ts";
 import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
+import { withNested } from "../define/workflow-rules.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
 import type { WorkflowRun } from "../define/workflow-run.ts";
 import { configSettings } from "../domain/config-settings.ts";
@@ -100,7 +101,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     // A function: whoever looks into an app, however deep, does not see its config with the password in it.
     [appBrand]: () => ({
       taskNames: tasks.map(({ name }) => name),
-      workflows: parts.workflows,
+      workflows: withNested(parts.workflows),
       config: parts.config,
       settings: configSettings(parts.config, given, process.env),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
@@ -165,7 +166,7 @@ function assemble(given: AppConfig) {
   const runWaits = new ResultWaits({ ...waiting, awaited: awaitedRuns });
   const hooks = hookRunner(listed, log);
   const sender = new Sender(database, config, log, hooks.emit);
-  const starter = new Starter(database, config, log, ({ problems }) => problems);
+  const starter = new Starter(database, config, log);
   const workers = new Set<Worker>();
   /** What a thread for blocking tasks loads. */
   const file = namedFile;

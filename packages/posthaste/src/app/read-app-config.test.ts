@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { defineTask, implement } from "../define/define-task.ts";
+import { defineWorkflow } from "../define/define-workflow.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { readAppConfig, type AppConfig } from "./read-app-config.ts";
 
@@ -129,5 +130,22 @@ test("problems of the config, the tasks and the logger come in one error, a line
 test.each([null, 5, "postgres://x", []])("%j is no config", (given) => {
   expect(problemsOf(given as unknown as object).map(({ message }) => message)).toEqual([
     expect.stringMatching(/^expected an object of options, found /),
+  ]);
+});
+
+const flow = (name: string) =>
+  defineWorkflow({ name, build: (build) => void build.node("m", mail) });
+
+test("workflows are listed once by name, and are what defineWorkflow returns", () => {
+  const { workflows } = readAppConfig({ workflows: [flow("a"), flow("b")] }, {});
+  expect(workflows.map(({ name }) => name)).toEqual(["a", "b"]);
+  expect(readAppConfig({}, {}).workflows).toEqual([]);
+
+  expect(problemsOf({ workflows: [flow("a"), mail, flow("a")] })).toEqual([
+    { path: "workflows[1]", message: "expected what defineWorkflow() returns, found an object" },
+    { path: "workflows[2]", message: 'the name "a" is taken by another workflow' },
+  ]);
+  expect(problemsOf({ workflows: flow("a") })).toEqual([
+    { path: "workflows", message: "expected a list of workflows, found an object" },
   ]);
 });

@@ -28,16 +28,27 @@ export function checkCommand(): Command {
 }
 
 async function check(app: Posthaste, live: boolean): Promise<void> {
-  const { taskNames, config, settings } = appFacts(app);
+  const { taskNames, workflows, config, settings } = appFacts(app);
   showSettings(settings, settingsOfWorker(config));
   const problems = await app.check({ live });
-  for (const { path, message } of problems) complain(path === "" ? message : `${path}: ${message}`);
+  for (const { path, message, code } of problems) {
+    const text = path === "" ? message : `${path}: ${message}`;
+    complain(code === undefined ? text : `${text} (${code})`);
+  }
   if (problems.length > 0) {
     process.exitCode = 1;
     return;
   }
-  const count = `${taskNames.length} ${taskNames.length === 1 ? "task" : "tasks"}`;
-  say(`${paint("green", "ok")} ${count}: ${taskNames.join(", ")}`);
+  const names = workflows.map(({ name }) => name);
+  const counts = [
+    counted(taskNames, "task"),
+    ...(names.length === 0 ? [] : [counted(names, "workflow")]),
+  ];
+  say(`${paint("green", "ok")} ${counts.join("; ")}`);
+}
+
+function counted(names: readonly string[], what: string): string {
+  return `${names.length} ${what}${names.length === 1 ? "" : "s"}: ${names.join(", ")}`;
 }
 
 function showSettings(ofApp: readonly Setting[], ofWorker: readonly Setting[]): void {

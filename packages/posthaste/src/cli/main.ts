@@ -9,6 +9,7 @@ import { complain } from "./output.ts";
 import { rolesCommand } from "./roles-command.ts";
 import { UsageError } from "./usage-error.ts";
 import { workerCommand } from "./worker-command.ts";
+import { workflowCommand } from "./workflow-command.ts";
 
 export async function main(args: readonly string[]): Promise<number> {
   const program = new Command("posthaste")
@@ -18,8 +19,18 @@ export async function main(args: readonly string[]): Promise<number> {
     .showHelpAfterError("(--help shows what there is)")
     // It repeats what it does not understand, and that may be a URL in the wrong place.
     .configureOutput({ writeErr: (text) => process.stderr.write(maskSecrets(text)) });
-  for (const command of [workerCommand(), migrateCommand(), checkCommand(), rolesCommand()]) {
-    program.addCommand(command.copyInheritedSettings(program).exitOverride());
+  const commands = [
+    workerCommand(),
+    migrateCommand(),
+    checkCommand(),
+    workflowCommand(),
+    rolesCommand(),
+  ];
+  for (const command of commands) {
+    program.addCommand(command);
+    for (const one of [command, ...command.commands]) {
+      one.copyInheritedSettings(program).exitOverride();
+    }
   }
   program.exitOverride();
   try {

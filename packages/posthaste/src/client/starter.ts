@@ -2,6 +2,7 @@
 import type { StartOptions } from "../define/start-options.ts";
 import { validate } from "../define/schema.ts";
 import { isWorkflow, type AnyWorkflow } from "../define/workflow.ts";
+import { workflowProblems } from "../define/workflow-rules.ts";
 import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { encodeJson } from "../domain/json.ts";
@@ -27,8 +28,6 @@ const MOST_TOGETHER = 200;
 export class Starter {
   readonly #database: Database;
   readonly #config: Config;
-  /** What is wrong with a workflow in this app. */
-  readonly #problemsOf: (workflow: AnyWorkflow) => readonly Problem[];
   readonly #waker: WorkerWaker;
   readonly #stored: StoredGraphs;
   readonly #graphs = new WeakMap<AnyWorkflow, readonly ResolvedGraph[]>();
@@ -36,15 +35,9 @@ export class Starter {
   /** With a key or an id of the caller's: they may have to wait for somebody's transaction. */
   readonly #guarded: NaturalBatcher<OutgoingRun, string>;
 
-  constructor(
-    database: Database,
-    config: Config,
-    log: Logger,
-    problemsOf: (workflow: AnyWorkflow) => readonly Problem[],
-  ) {
+  constructor(database: Database, config: Config, log: Logger) {
     this.#database = database;
     this.#config = config;
-    this.#problemsOf = problemsOf;
     this.#waker = new WorkerWaker(database.store, log);
     this.#stored = new StoredGraphs(database);
     const start = (link: Database["sends"]): NaturalBatcher<OutgoingRun, string> =>
@@ -78,9 +71,7 @@ export class Starter {
     options: StartOptions | undefined,
   ): Promise<OutgoingRun> {
     const { name } = workflow;
-    const wrong = this.#problemsOf(workflow);
-    if (wrong.length > 0)
-      throw PosthasteError.of("DEFINITION_INVALID", `workflow "${name}" was not started`, wrong);
+    const graphs = this.#graphsOf(workflow);
     const reader = new OptionReader("options", options, ["tx", "key", "id"]);
     const key = readKey(reader);
     const id = readId(reader) ?? uuidV7();
@@ -94,12 +85,18 @@ export class Starter {
       throw tooLarge(name, encoded.tooLarge, rejectBytes);
     const problems = [...reader.problems, ...(encoded.ok ? [] : inputProblems(encoded.problems))];
     if (problems.length > 0 || !encoded.ok) throw notStarted(name, problems);
-    return { id, name, graphs: this.#graphsOf(workflow), input: encoded.text, key };
+    return { id, name, graphs, input: encoded.text, key };
   }
 
   #graphsOf(workflow: AnyWorkflow): readonly ResolvedGraph[] {
     const known = this.#graphs.get(workflow);
     if (known !== undefined) return known;
+    // Who runs its tasks may be another app: only what this one can know is asked.
+    const wrong = workflowProblems([workflow], { queues: this.#config.queues });
+    if (wrong.length > 0) {
+      const what = `workflow "${workflow.name}" was not started`;
+      throw PosthasteError.of("DEFINITION_INVALID", what, wrong);
+    }
     const graphs = resolveGraphs(workflow, this.#config);
     this.#graphs.set(workflow, graphs);
     return graphs;

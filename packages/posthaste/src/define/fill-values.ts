@@ -1,9 +1,10 @@
 /** From a value with refs in it to a template and its holes. */
+import { refText } from "../domain/graph-words.ts";
 import { encodeJson, type Json } from "../domain/json.ts";
 import { quoted } from "../domain/names.ts";
 import { valuePath } from "../domain/value-path.ts";
 import type { Filled, Hole, Need } from "../domain/workflow-graph.ts";
-import { handleFacts, refFacts, refText, type RefFacts } from "./refs.ts";
+import { handleFacts, refFacts, type RefFacts } from "./refs.ts";
 import { coded, joinedPath, type WorkflowProblem } from "./workflow-problem.ts";
 
 /** Whose refs may be used where the value stands. */

@@ -5,6 +5,7 @@ import type { Condition, Need } from "../domain/workflow-graph.ts";
 import { holeOf, needsOf, refProblem } from "./fill-values.ts";
 import type { GraphDraft } from "./graph-draft.ts";
 import { makeHandle, makeRef, refFacts, type RefFacts } from "./refs.ts";
+import { coded } from "./workflow-problem.ts";
 
 export function addJoin(
   draft: GraphDraft,
@@ -59,17 +60,15 @@ function readRequired(
 /** What a condition compares, and whether it is turned around. */
 interface ConditionFacts {
   readonly ref: unknown;
-  /** Encoded, or what is wrong with it. Undefined: the value's truth decides. */
-  readonly equals?: ReturnType<typeof encodeJson> | "a ref";
+  /** Absent: the value's truth decides. */
+  readonly equals?: { readonly value: unknown };
   readonly negated: boolean;
 }
 
 const conditions = new WeakMap<object, ConditionFacts>();
 
 export function equalsCondition(ref: unknown, value: unknown): object {
-  // Null stands for a missing value, too, wherever JSON is stored.
-  const equals = refFacts(value) === undefined ? encodeJson(value, { rejectBytes: null }) : "a ref";
-  return keepCondition({ ref, equals, negated: false });
+  return keepCondition({ ref, equals: { value }, negated: false });
 }
 
 export function notCondition(given: unknown): object {
@@ -132,14 +131,15 @@ function readConditionRef(draft: GraphDraft, given: unknown): RefFacts | undefin
 
 function readEquals(draft: GraphDraft, { equals }: ConditionFacts): { readonly equals?: Json } {
   if (equals === undefined) return {};
-  if (equals === "a ref") {
-    const message = "expected a value to compare with, found a ref; compare two refs in a task";
-    draft.complain("CONDITION_INVALID", "flow.equals", message);
+  const { value } = equals;
+  const isRef = refFacts(value) !== undefined;
+  if (isRef || value === undefined) {
+    const found = isRef ? "a ref; compare two refs in a task" : "undefined, which JSON cannot say";
+    draft.complain("CONDITION_INVALID", "flow.equals", `expected a value, found ${found}`);
     return {};
   }
-  if (equals.ok) return { equals: JSON.parse(equals.text) as Json };
-  for (const { path, message } of equals.problems) {
-    draft.complain("CONDITION_INVALID", `flow.equals${path === "" ? "" : ` ${path}`}`, message);
-  }
+  const encoded = encodeJson(value, { rejectBytes: null });
+  if (encoded.ok) return { equals: JSON.parse(encoded.text) as Json };
+  draft.problems.push(...coded("CONDITION_INVALID", "flow.equals", encoded.problems));
   return {};
 }

@@ -7,10 +7,12 @@ import type {
   Maybe,
   NodeRef,
   NodesIn,
+  NodesOf,
   NodeType,
   Ref,
   RefTo,
   Scalar,
+  Sure,
 } from "./ref-types.ts";
 import type { AnyContract, brand, InputOf, OutputOf } from "./task.ts";
 import type { AnyWorkflow, WorkflowOutputOf, WorkflowParsedOf } from "./workflow.ts";
@@ -62,8 +64,8 @@ type Others<Given, Taken, Depth extends 0[] = []> = Given extends RefTo<unknown>
     ? never
     : [Taken] extends [Given]
       ? never
-      : Given extends readonly (infer Element)[]
-        ? Others<Element, ElementOf<Taken>, [...Depth, 0]>
+      : Given extends readonly unknown[]
+        ? Others<Given[number], ElementOf<Taken>, [...Depth, 0]>
         : {
             [Key in keyof Given]-?: Key extends KeyOf<Taken>
               ? Others<Given[Key], ValueAt<Taken, Key>, [...Depth, 0]>
@@ -88,7 +90,7 @@ export type OutputsOf<Sources extends readonly Source[]> =
 
 /** If one of the sources is sure to be there, something is. */
 export type AnyNodes<Sources extends readonly Source[]> =
-  true extends IsSure<Sources[number]> ? Exclude<NodesIn<Sources>, Maybe> : NodesIn<Sources>;
+  true extends IsSure<Sources[number]> ? Exclude<NodesOf<Sources>, Maybe> : NodesOf<Sources>;
 
 type IsSure<One> = One extends Followed<infer Nodes> ? (Maybe extends Nodes ? false : true) : never;
 
@@ -101,7 +103,9 @@ export type Gated<Made, Nodes> =
       : Made extends JoinRef<infer Output, infer Before>
         ? JoinRef<Output, Before | Nodes | Maybe>
         : Made extends RefTo<infer Value, infer Before>
-          ? Ref<Value, Before | Nodes | Maybe>
+          ? Made extends Sure
+            ? Ref<Value, Before | Nodes, Sure>
+            : Ref<Value, Before | Nodes | Maybe>
           : Made extends object
             ? { readonly [Key in keyof Made]: Gated<Made[Key], Nodes> }
             : Made;

@@ -8,6 +8,7 @@ import type {
   Followed,
   JoinRef,
   NodesIn,
+  NodesOf,
   NodeType,
   OutputWithNodes,
   Ref,
@@ -81,7 +82,7 @@ export interface Flow {
     Id,
     OutputOf<T>,
     OwnCodesOf<T>,
-    NodesBehind<Input, InputOf<T>> | NodesIn<After> | NodesIn<Until>
+    NodesBehind<Input, InputOf<T>> | NodesOf<After> | NodesIn<Until>
   >;
 
   /**
@@ -107,7 +108,7 @@ export interface Flow {
     Id,
     WorkflowOutputOf<W>,
     never,
-    NodesBehind<Input, WorkflowParsedOf<W>> | NodesIn<After>
+    NodesBehind<Input, WorkflowParsedOf<W>> | NodesOf<After>
   >;
 
   /**
@@ -142,7 +143,7 @@ export interface Flow {
     | NodeType<Id, MadeBy<T>[], never>
     | Over
     | NodesBehind<Input, TakenBy<T>>
-    | NodesIn<After>
+    | NodesOf<After>
     | NodesIn<Until>
   >;
 
@@ -160,7 +161,7 @@ export interface Flow {
   quorum<const Sources extends readonly Source[]>(
     needed: number,
     sources: Sources,
-  ): JoinRef<OutputsOf<Sources>[], NodesIn<Sources>>;
+  ): JoinRef<OutputsOf<Sources>[], NodesOf<Sources>>;
 
   /**
    * Decides at run time: the nodes that `then` makes run if the condition holds, those that `otherwise` makes if it does
@@ -192,8 +193,11 @@ export interface Flow {
     otherwise: Gated<Otherwise, NodesIn<Condition>>,
   ];
 
-  /** The condition that the value of a ref is this one. A value that is missing counts as null. */
-  equals<Value, Nodes>(ref: RefTo<Value, Nodes>, value: NoInfer<Value> | null): ConditionRef<Nodes>;
+  /** The condition that the value of a ref is this one. A value that is missing is like no other, not even like null. */
+  equals<Value, Nodes>(
+    ref: RefTo<Value, Nodes>,
+    value: Exclude<NoInfer<Value>, undefined>,
+  ): ConditionRef<Nodes>;
 
   /** The condition that another one does not hold. Like it, it needs that the source of its ref is COMPLETED. */
   not<const Condition extends RefTo<unknown> | ConditionRef>(
@@ -209,5 +213,5 @@ export interface Flow {
   output<const Value, const Nodes extends readonly Followed[]>(
     value: Value,
     nodes: Nodes,
-  ): OutputWithNodes<Value, NodesIn<Nodes>>;
+  ): OutputWithNodes<Value, NodesOf<Nodes>>;
 }

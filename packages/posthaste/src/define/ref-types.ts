@@ -8,14 +8,22 @@ import type { TaskResult } from "../domain/result.ts";
 declare const refBrand: unique symbol;
 declare const followed: unique symbol;
 declare const maybe: unique symbol;
+declare const sure: unique symbol;
 
 /** Anything that stands for a value of this type. */
 export interface RefTo<out Value, out Nodes = unknown> {
   readonly [refBrand]: { readonly value: Value; readonly nodes: Nodes };
 }
 
-/** A ref, with a ref for every part of its value. */
-export type Ref<Value, Nodes = never> = RefTo<Value, Nodes> & Parts<Value, Nodes>;
+/** A ref, with a ref for every part of its value. `Mark` is `Sure`, or nothing. */
+export type Ref<Value, Nodes = never, Mark = unknown> = RefTo<Value, Nodes> &
+  Parts<Value, Nodes, Mark> &
+  Mark;
+
+/** Marks refs whose value is there whatever becomes of nodes: results, and the run's input. */
+export interface Sure {
+  readonly [sure]: true;
+}
 
 /** What is known of one node by its type. */
 export interface NodeType<out Id extends string, out Output, out Code extends string> {
@@ -46,7 +54,7 @@ export interface NodeRef<
   /** The value. Whoever takes it needs that this node is COMPLETED. */
   readonly output: Ref<Output, Nodes>;
   /** `{ ok, value }` or `{ ok, error }`. Whoever takes it starts however this node ended. */
-  readonly result: Ref<TaskResult<Output, Code | ResultCode>, Exclude<Nodes, Maybe>>;
+  readonly result: Ref<TaskResult<Output, Code | ResultCode>, Exclude<Nodes, Maybe>, Sure>;
 }
 
 /** A fan-out. */
@@ -57,7 +65,7 @@ export interface EachRef<Id extends string, Item, Code extends string, Nodes> ex
   Nodes
 > {
   /** The results of all items, in the order of the array. Whoever takes it starts however this node ended. */
-  readonly results: Ref<TaskResult<Item, Code | ResultCode>[], Exclude<Nodes, Maybe>>;
+  readonly results: Ref<TaskResult<Item, Code | ResultCode>[], Exclude<Nodes, Maybe>, Sure>;
 }
 
 /** What `flow.any` and `flow.quorum` make. */
@@ -85,12 +93,12 @@ type FirstIndexes = "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9";
 
 type IsAny<Type> = 0 extends 1 & Type ? true : false;
 
-type Parts<Value, Nodes> =
+type Parts<Value, Nodes, Mark> =
   IsAny<Value> extends true
     ? { readonly [Key in string]: Value }
     : [PartKeys<Value>] extends [never]
       ? unknown
-      : { readonly [Key in PartKeys<Value>]: Ref<PartOf<Value, Key>, Nodes> };
+      : { readonly [Key in PartKeys<Value>]: Ref<PartOf<Value, Key>, Nodes, Mark> };
 
 type PartKeys<Value> = Value extends Scalar
   ? never
@@ -140,8 +148,8 @@ export type WithoutRefs<Given> = Given extends Scalar
   ? Given
   : Given extends Marked
     ? Refused
-    : Given extends readonly (infer Element)[]
-      ? readonly WithoutRefs<Element>[]
+    : Given extends readonly unknown[]
+      ? readonly WithoutRefs<Given[number]>[]
       : Given extends object
         ? { [Key in keyof Given]: WithoutRefs<Given[Key]> }
         : Given;
@@ -172,9 +180,16 @@ export type NodesIn<Given> =
 
 type NodesInside<Given> = [Given] extends [WithoutRefs<Given>]
   ? never
-  : Given extends readonly (infer Element)[]
-    ? NodesIn<Element>
+  : Given extends readonly unknown[]
+    ? NodesIn<Given[number]>
     : { [Key in keyof Given]-?: NodesIn<Given[Key]> }[keyof Given];
+
+/** The same for nodes and joins, one or a list of them. Shorter, for a list may be long. */
+export type NodesOf<Given> = Given extends Followed
+  ? Known<Given[typeof followed]>
+  : Given extends readonly Followed[]
+    ? Known<Given[number][typeof followed]>
+    : never;
 
 /** After a mistake nothing is known, and one message is enough. */
 type Known<Nodes> = unknown extends Nodes ? never : Nodes;

@@ -2,8 +2,8 @@
  * Refs at run time: proxies, so that any part of a value that is not there yet can be named. Using one as a value is
  * found wherever JavaScript lets it be found: everywhere but in `if (ref)`, `!ref` and `ref === other`.
  */
+import { refText } from "../domain/graph-words.ts";
 import type { Hole } from "../domain/workflow-graph.ts";
-import { valuePath } from "../domain/value-path.ts";
 
 /** What a ref stands for. */
 export interface RefFacts extends Omit<Hole, "path"> {
@@ -20,14 +20,6 @@ const refs = new WeakMap<object, RefFacts>();
 
 export function refFacts(value: unknown): RefFacts | undefined {
   return typeof value === "function" ? refs.get(value) : undefined;
-}
-
-/** `order.output.total`, as an author would write it. */
-export function refText({ from, part, at }: Omit<Hole, "path">): string {
-  if (from.startsWith("$") && !from.startsWith("$any") && !from.startsWith("$quorum")) {
-    return valuePath([from.slice(1), ...at]);
-  }
-  return valuePath([from, part, ...at]);
 }
 
 /** Thrown out of `build`, which `defineWorkflow` reports as a problem. */
@@ -81,7 +73,6 @@ export function makeRef(facts: RefFacts): object {
     defineProperty: refuse("changed"),
     deleteProperty: refuse("changed"),
     apply: refuse("called as a function"),
-    construct: refuse("called as a function"),
   });
   refs.set(ref, facts);
   return ref;

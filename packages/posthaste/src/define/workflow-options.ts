@@ -9,6 +9,7 @@ import type {
   Ref,
   RefTo,
   Scalar,
+  Sure,
   WithoutRefs,
 } from "./ref-types.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
@@ -45,7 +46,7 @@ export interface WorkflowOptions<
    * Writes the graph. Runs once, at once. `input` and what nodes give are refs: they go into the inputs of other nodes
    * and into what is returned, which is the output of the workflow.
    */
-  readonly build: (flow: Flow, input: Ref<RunInput<Input>>) => CheckedOutput<Returned>;
+  readonly build: (flow: Flow, input: Ref<RunInput<Input>, never, Sure>) => CheckedOutput<Returned>;
 }
 
 type RunInput<Input extends OptionalSchema> = Input extends StandardSchema
@@ -96,7 +97,15 @@ type NodesAt<Value, Path extends string = "what build returns"> = [Value] extend
 type Resolved<Returned, AnyMayFail extends boolean> = [Returned] extends [WithoutRefs<Returned>]
   ? Returned
   : Returned extends RefTo<infer Value, infer Nodes>
-    ? Value | (AnyMayFail extends true ? undefined : Maybe extends Nodes ? undefined : never)
+    ?
+        | Value
+        | (Returned extends Sure
+            ? never
+            : AnyMayFail extends true
+              ? undefined
+              : Maybe extends Nodes
+                ? undefined
+                : never)
     : Returned extends Scalar | ((...args: never) => unknown) | { toJSON: unknown }
       ? Returned
       : Returned extends readonly unknown[]

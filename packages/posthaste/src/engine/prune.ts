@@ -4,7 +4,7 @@ import type { Logger } from "../domain/logger.ts";
 import type { PrunedBatch } from "../store/queries/prune-records.ts";
 import type { Database } from "./database.ts";
 
-/** Heartbeats; states of workers, with workers that are gone and recoveries; tasks that have ended. */
+/** Heartbeats; states of workers, with workers that are gone and recoveries; tasks and runs that have ended. */
 export const retentionCategories = ["heartbeats", "workerStates", "terminalRecords"] as const;
 export type RetentionCategory = (typeof retentionCategories)[number];
 
@@ -13,7 +13,10 @@ export type Retention = Pick<
   "heartbeatRetentionHours" | "workerStateRetentionHours" | "terminalRecordRetentionHours"
 >;
 
-/** How many rows of each category; a task counts once, with everything that is stored of it. */
+/**
+ * How many rows of each category; a task counts once, with everything that is stored of it, and so does a run, with its
+ * nodes, their tasks, and the runs that are nested in it.
+ */
 export type Pruned = Readonly<Record<RetentionCategory, number>>;
 
 export interface PruneRound extends Pruned {
@@ -119,9 +122,11 @@ function passesOf(
   category: RetentionCategory,
   keepHours: number,
 ): readonly PrunePass[] {
-  const { heartbeats, workerStates, tasks, tasksOfOwnId } = store.pruneRecords;
+  const { heartbeats, workerStates, tasks, tasksOfOwnId, workflows } = store.pruneRecords;
   if (category === "terminalRecords")
-    return [tasks, tasksOfOwnId].map((pass) => (from) => pass(reads, keepHours, BATCH, from));
+    return [tasks, tasksOfOwnId, workflows].map(
+      (pass) => (from) => pass(reads, keepHours, BATCH, from),
+    );
   const oldest = category === "heartbeats" ? heartbeats : workerStates;
   return [
     async () => {
@@ -132,15 +137,15 @@ function passesOf(
   ];
 }
 
-function count(
+async function count(
   { store, reads }: Database,
   category: RetentionCategory,
   keepHours: number,
 ): Promise<number> {
-  const { heartbeats, workerStates, tasks } = store.pruneRecords.count;
+  const { heartbeats, workerStates, tasks, workflows } = store.pruneRecords.count;
   if (category === "heartbeats") return heartbeats(reads, keepHours);
   if (category === "workerStates") return workerStates(reads, keepHours);
-  return tasks(reads, keepHours);
+  return (await tasks(reads, keepHours)) + (await workflows(reads, keepHours));
 }
 
 /**

@@ -1,5 +1,6 @@
 /** What runs beside every worker: the reaper, and the sweeper where it is enabled. */
 import { recoverTasks } from "../engine/recover-tasks.ts";
+import { workflowRounds } from "../engine/recover-workflows.ts";
 import { recovererOf, type ReaperOptions } from "./passes.ts";
 import { Reaper } from "./reaper.ts";
 import { startSweeper } from "./sweeper.ts";
@@ -13,8 +14,8 @@ export interface Maintenance {
 }
 
 export function startMaintenance(options: ReaperOptions): Maintenance {
-  const { workerRecovery } = options;
-  const reaper = new Reaper(options);
+  const { workerRecovery, database, log } = options;
+  const reaper = new Reaper({ reconcile: workflowRounds(database, log), ...options });
   const sweeper = workerRecovery.enabled
     ? startSweeper({ recoverer: recovererOf(options), workerRecovery })
     : undefined;

@@ -5,7 +5,7 @@
  *  2. stale claims: CLAIMED tasks that nobody vouches for, and leases that are over, go back to their place
  *  3. stale runs: RUNNING tasks that nobody vouches for, by the same rule
  *  4. expired tasks: PENDING ones that nobody started before their goodUntil
- *  5. workflow reconciliation
+ *  5. workflow reconciliation: runs that are stuck
  *  6. retention
  *
  * What is recovered first may expire in the same round, and what has ended is pruned last.
@@ -33,6 +33,8 @@ export interface ReaperOptions {
   readonly isLeader?: () => boolean;
   /** The worker stops: what is left is others'. */
   readonly signal?: AbortSignal;
+  /** Repairs runs that are stuck. Returns how many. */
+  readonly reconcile?: (signal?: AbortSignal) => Promise<number>;
   /** Deletes what has been kept for long enough. */
   readonly prune?: () => Promise<void>;
 }
@@ -136,9 +138,8 @@ async function expire({ database, hooks, log }: ReaperOptions): Promise<number> 
   return expired;
 }
 
-/** There are no workflows yet; here is their place. */
-async function reconcileWorkflows(): Promise<number> {
-  return 0;
+async function reconcileWorkflows({ reconcile, signal }: ReaperOptions): Promise<number> {
+  return (await reconcile?.(signal)) ?? 0;
 }
 
 async function prune({ database, prune: pruneRecords }: ReaperOptions): Promise<number> {

@@ -112,11 +112,13 @@ begin
   -- Deletes what is old, and nothing else: with the rights of their owner, as cancel().
   grant execute on function @schema.prune_heartbeats(integer, integer),
     @schema.prune_worker_states(integer, integer), @schema.prune_tasks(integer, integer, uuid),
-    @schema.prune_tasks_of_own_id(integer, integer, timestamptz), @schema.first_id_at(timestamptz) to @worker;
+    @schema.prune_tasks_of_own_id(integer, integer, timestamptz), @schema.first_id_at(timestamptz),
+    @schema.prune_workflows(integer, integer, timestamptz) to @worker;
   alter function @schema.prune_heartbeats(integer, integer) security definer;
   alter function @schema.prune_worker_states(integer, integer) security definer;
   alter function @schema.prune_tasks(integer, integer, uuid) security definer;
   alter function @schema.prune_tasks_of_own_id(integer, integer, timestamptz) security definer;
+  alter function @schema.prune_workflows(integer, integer, timestamptz) security definer;
 end
 $grants$;
 

@@ -28,6 +28,7 @@ import { readTask } from "./queries/read-task.ts";
 import { readWorkflows } from "./queries/read-workflows.ts";
 import { registerWorker } from "./queries/register-worker.ts";
 import { recoverTasks } from "./queries/recover-tasks.ts";
+import { repairWorkflows } from "./queries/repair-workflows.ts";
 import { reportProgress } from "./queries/report-progress.ts";
 import { settleTasks } from "./queries/settle-tasks.ts";
 import { startTasks } from "./queries/start-tasks.ts";
@@ -77,6 +78,7 @@ export function createStore(schema: string) {
     readWorkflows: readWorkflows(text),
     readNodes: readNodes(text),
     steerWorkflows: steerWorkflows(text),
+    repairWorkflows: repairWorkflows(text),
     cancelTask: cancelTask(text),
     describeTasks: describeTasks(text),
     pruneRecords: pruneRecords(text),

@@ -1,48 +1,22 @@
-import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { readdirSync } from "node:fs";
 import pg from "pg";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { flagOf, variableOf, workerFields } from "../../src/domain/worker-options-fields.ts";
+import { runPosthaste, useAppFiles, type Ran } from "../support/command-line.ts";
 import { useDatabase } from "../support/database.ts";
 
 const db = useDatabase({ isEmpty: true });
-const packageFolder = fileURLToPath(new URL("../../", import.meta.url));
-const migrations = readdirSync(join(packageFolder, "migrations"))
+const migrations = readdirSync(new URL("../../migrations/", import.meta.url))
   .map((file) => file.replace(".sql", ""))
   .toSorted();
-// Inside the package, so that the apps written here find "posthaste".
-const folder = mkdtempSync(join(packageFolder, "test/e2e/.apps-"));
-
-afterAll(() => rmSync(folder, { recursive: true }));
-
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const appFile = useAppFiles();
 
 async function posthaste(...args: string[]): Promise<Ran> {
   return posthasteWith({}, ...args);
 }
 
-async function posthasteWith(env: Record<string, string>, ...args: string[]): Promise<Ran> {
-  const child = spawn(process.execPath, [join(packageFolder, "bin/posthaste.js"), ...args], {
-    env: { ...process.env, DATABASE_URL: db.url, ...env },
-  });
-  let stdout = "";
-  let stderr = "";
-  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { code, stdout, stderr };
-}
-
-function appFile(name: string, text: string): string {
-  const file = join(folder, name);
-  writeFileSync(file, text);
-  return file;
+function posthasteWith(env: Record<string, string>, ...args: string[]): Promise<Ran> {
+  return runPosthaste({ DATABASE_URL: db.url, ...env }, ...args);
 }
 
 const goodApp = appFile(
@@ -53,7 +27,7 @@ const goodApp = appFile(
    export const app = posthaste({ tasks: [greet] });`,
 );
 
-test.each([[], ["worker"], ["migrate"], ["check"], ["roles"]])(
+test.each([[], ["worker"], ["migrate"], ["check"], ["roles"], ["workflow", "graph"]])(
   "help is there: %s",
   async (...command) => {
     const { code, stdout } = await posthaste(...command, "--help");

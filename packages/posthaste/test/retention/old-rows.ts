@@ -80,6 +80,9 @@ export async function addEnded(db: TestDatabase, seeds: readonly EndedSeed[]): P
      ), sent as (
        insert into posthaste.submissions (task_id, name, queue, priority, input, sent_at, key, workflow_id)
        select id, 'old', 'default', 100, '{}', at - interval '1 minute', key, "workflowId" from item
+     ), of_runs as (
+       insert into posthaste.earlier_nodes (workflow_id, node_no, item, retries, task_id, status)
+       select "workflowId", row_number() over (), -1, 0, id, status from item where "workflowId" is not null
      ), tried as (
        insert into posthaste.attempts
          (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)

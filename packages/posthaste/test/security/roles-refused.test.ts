@@ -128,6 +128,7 @@ describe("functions", () => {
     "prune_tasks",
     "prune_tasks_of_own_id",
     "prune_worker_states",
+    "prune_workflows",
     "repair_workflow",
     "resume_workflow",
     "retry_workflow",

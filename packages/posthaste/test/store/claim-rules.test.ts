@@ -217,5 +217,11 @@ test("a start leaves what is of a paused queue, and says so", async () => {
   const connection = await db.connect();
   await db.store.pauseQueues.pause(connection, "a");
   const reply = await db.store.startTasks(connection, claim === undefined ? [] : [claim]);
-  expect(reply).toEqual({ started: [], expired: [], heldBack: [], paused: [claim?.id] });
+  expect(reply).toEqual({
+    started: [],
+    expired: [],
+    lateNodes: [],
+    heldBack: [],
+    paused: [claim?.id],
+  });
 });

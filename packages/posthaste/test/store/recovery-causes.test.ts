@@ -270,6 +270,7 @@ test("what is found says all that a decision needs", async () => {
     isStarted: true,
     ranMs: expect.closeTo(2_000, -3) as unknown,
     isCancelRequested: true,
+    isNode: false,
     msUntilDeadline: expect.closeTo(60_000, -4) as unknown,
     input: '{"a": 1}',
     options: '{"onCrash": "fail"}',

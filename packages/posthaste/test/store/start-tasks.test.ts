@@ -14,6 +14,7 @@ test("a claimed task that gets a slot is RUNNING, with its run counted, and need
   expect(reply).toEqual({
     started: [{ id: claim.id, runNo: 2 }],
     expired: [],
+    lateNodes: [],
     heldBack: [],
     paused: [],
   });
@@ -40,6 +41,7 @@ test("a task that passed its deadline in the buffer ends EXPIRED, and no attempt
   expect(reply).toEqual({
     started: [{ id: good.id, runNo: 1 }],
     expired: [late.id],
+    lateNodes: [],
     heldBack: [],
     paused: [],
   });

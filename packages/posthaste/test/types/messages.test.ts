@@ -1,8 +1,6 @@
 /** The messages that a mistake prints: run through the compiler once, since a type test cannot read them. */
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import path from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { compile, errorsByLine } from "./compile.ts";
 
 /** One line of TypeScript, and what the compiler must say about it. */
 const cases: readonly (readonly [line: string, says: string])[] = [
@@ -77,28 +75,11 @@ const header = [
   `void [z, fixed, fail];`,
 ];
 
-// A dot folder: the globs of tsconfig.json pass over it, so nobody else compiles the mistakes.
-let folder: string;
 let errors: ReadonlyMap<number, string>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(import.meta.dirname, ".mistakes-"));
-  await writeFile(
-    path.join(folder, "mistakes.ts"),
-    [...header, ...cases.map(([line]) => line), ""].join("\n"),
-  );
-  await writeFile(
-    path.join(folder, "tsconfig.json"),
-    JSON.stringify({
-      extends: "../../../../../tsconfig.base.json",
-      compilerOptions: { noEmit: true, noErrorTruncation: true, declarationMap: false },
-      files: ["mistakes.ts"],
-    }),
-  );
-  errors = errorsByLine(await compile(path.join(folder, "tsconfig.json")));
+  errors = errorsByLine(await compile([...header, ...cases.map(([line]) => line), ""].join("\n")));
 }, 60_000);
-
-afterAll(() => rm(folder, { recursive: true }));
 
 test.each(cases.map(([line, says], index) => ({ line, says, at: header.length + index + 1 })))(
   "$line",
@@ -112,25 +93,3 @@ test("each mistake is reported once, and nothing else is", () => {
   const lines = cases.map((_, index) => header.length + index + 1);
   expect([...errors.keys()]).toEqual(lines);
 });
-
-function compile(project: string): Promise<string> {
-  const tsc = path.resolve(import.meta.dirname, "../../../../node_modules/.bin/tsc");
-  return new Promise((resolve, reject) => {
-    execFile(tsc, ["-p", project, "--pretty", "false"], (error, stdout) => {
-      if (error !== null && stdout === "") reject(error);
-      else resolve(stdout);
-    });
-  });
-}
-
-/** Indented lines continue the error above them; a second error on a line would be a second key, and is marked. */
-function errorsByLine(output: string): ReadonlyMap<number, string> {
-  const found = new Map<number, string>();
-  let at = 0;
-  for (const line of output.split("\n")) {
-    const start = /mistakes\.ts\((\d+),\d+\): error/.exec(line);
-    if (start !== null) at = Number(start[1]) + (found.has(Number(start[1])) ? 0.5 : 0);
-    if (at > 0) found.set(at, `${found.get(at) ?? ""}${line}\n`);
-  }
-  return found;
-}

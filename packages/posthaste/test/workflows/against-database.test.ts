@@ -13,7 +13,7 @@ useCleanTables(db);
 vi.setConfig({ testTimeout: 300_000 });
 
 /** `POSTHASTE_WORKFLOW_RUNS=10000` for all of them; `POSTHASTE_WORKFLOW_SEED` is the first. */
-const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 400);
+const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 100);
 const first = Number(process.env["POSTHASTE_WORKFLOW_SEED"] ?? 0);
 const BATCH = 100;
 

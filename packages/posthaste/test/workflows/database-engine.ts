@@ -83,7 +83,8 @@ export class DatabaseEngine implements Engine, EventEngine {
     this.#sql = sql;
   }
 
-  async start(cases: readonly WorkflowCase[]): Promise<void> {
+  /** Returns the ids of the runs, in the order of the cases. */
+  async start(cases: readonly WorkflowCase[]): Promise<readonly string[]> {
     const graphs = new Map<string, { digest: string; graph: WorkflowCase["graph"] }>();
     for (const { graphs: nested, graph } of cases) {
       for (const [digest, inner] of nested) graphs.set(digest, { digest, graph: inner });
@@ -95,7 +96,8 @@ export class DatabaseEngine implements Engine, EventEngine {
       this.#sql,
       cases.map(({ graph, input }) => ({ graphId: stored.get(digestOf(graph)) ?? 0, input })),
     );
-    await this.#read();
+    await this.refresh();
+    return this.#roots;
   }
 
   async inLine(): Promise<readonly TaskAt[]> {
@@ -106,7 +108,7 @@ export class DatabaseEngine implements Engine, EventEngine {
 
   async endTasks(batch: Parameters<Engine["endTasks"]>[0]): Promise<void> {
     await this.#end(batch);
-    await this.#read();
+    await this.refresh();
   }
 
   async readStates(): Promise<readonly ReadRun[]> {
@@ -127,7 +129,7 @@ export class DatabaseEngine implements Engine, EventEngine {
         await this.#sql("select posthaste.retry_workflow($1, array[$2])", [id, event.node]);
       else await this.#sql(`select posthaste.${event.do}_workflow($1)`, [id]);
     }
-    await this.#read();
+    await this.refresh();
   }
 
   async #end(batch: readonly (TaskAt & { readonly end: TaskEnd })[]): Promise<void> {
@@ -146,7 +148,8 @@ export class DatabaseEngine implements Engine, EventEngine {
     await this.#sql("commit");
   }
 
-  async #read(): Promise<void> {
+  /** Reads everything, as it is now. */
+  async refresh(): Promise<void> {
     const rows = await this.#sql<StoredRun & Record<string, unknown>>(READ, [this.#roots]);
     this.#runs = new Map(rows.map((run) => [run.id, run]));
   }

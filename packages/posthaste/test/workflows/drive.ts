@@ -14,7 +14,7 @@ export interface TaskAt {
 
 export interface Engine {
   /** Stores the graphs and starts one run of every case. Called once. */
-  start(cases: readonly WorkflowCase[]): Promise<void>;
+  start(cases: readonly WorkflowCase[]): Promise<unknown>;
   /** The node tasks of all these runs, and of the runs nested in them, that wait in the line. */
   inLine(): Promise<readonly TaskAt[]>;
   /** Ends them, together: as one batch, where the engine has batches. */
@@ -41,7 +41,11 @@ export async function driveToEnd(
     const batch = random.sample(waiting, random.between(1, waiting.length));
     await engine.endTasks(batch.map((task) => ({ ...task, end: endOf(cases, task) })));
   }
-  const found = await engine.readStates();
+  return endedAs(cases, await engine.readStates());
+}
+
+/** Where runs that have ended are not what was expected of them. */
+export function endedAs(cases: readonly DeterminedCase[], found: readonly ReadRun[]): string[] {
   return cases.flatMap((each, index) => inCase(each, each.expected, found[index]));
 }
 

@@ -7,33 +7,17 @@ import {
   readWorkflowInfo,
   readWorkflowNodes,
 } from "../../src/engine/read-workflow.ts";
-import { Database } from "../../src/engine/database.ts";
 import { useDatabase } from "../support/database.ts";
-import { silentLogger } from "../support/loggers.ts";
 import { any, each, graph, nested, node, when } from "./small-graphs.ts";
 import { useRuns } from "./use-runs.ts";
+import { withDatabase } from "./with-database.ts";
 
 const db = useDatabase();
 const runs = useRuns(db);
 const worker = randomUUID();
 
-async function withDatabase<Answer>(ask: (database: Database) => Promise<Answer>): Promise<Answer> {
-  const locate = async () => ({ url: db.url, sessionUrl: db.url, poolSize: 1 }) as never;
-  const database = new Database({
-    locate,
-    schema: "posthaste",
-    autoMigrate: true,
-    log: silentLogger,
-  });
-  try {
-    return await ask(database);
-  } finally {
-    await database.close();
-  }
-}
-
-const nodesOf = (id: string) => withDatabase((database) => readWorkflowNodes(database, id));
-const infoOf = (id: string) => withDatabase((database) => readWorkflowInfo(database, id));
+const nodesOf = (id: string) => withDatabase(db, (database) => readWorkflowNodes(database, id));
+const infoOf = (id: string) => withDatabase(db, (database) => readWorkflowInfo(database, id));
 
 /** A worker begins the task of a node. */
 async function begin(name: string): Promise<string> {
@@ -173,11 +157,11 @@ test("fan-outs show how many items have ended, nested runs their id, gates their
 test("a run that is an item's knows which", async () => {
   const inner = graph("inner", [node("core")]);
   const id = await runs.start([inner, graph("outer", [each("items", undefined, inner)])], [1, 2]);
-  const listed = await withDatabase((database) =>
+  const listed = await withDatabase(db, (database) =>
     listWorkflows(database, { nested: true, before: LAST, limit: 10 }),
   );
 
-  expect(listed.map(({ parent }) => parent?.item).toSorted()).toEqual([0, 1, undefined]);
+  expect(new Set(listed.map(({ parent }) => parent?.item))).toEqual(new Set([0, 1, undefined]));
   expect(new Set(listed.map(({ rootId }) => rootId))).toEqual(new Set([id]));
 });
 
@@ -225,7 +209,7 @@ test("results are those of nodes that have ended, and none of gates", async () =
   await runs.complete("a", { n: 1 });
   await runs.fail("b", "BROKEN");
 
-  expect(await withDatabase((database) => readNodeResults(database, id))).toEqual({
+  expect(await withDatabase(db, (database) => readNodeResults(database, id))).toEqual({
     a: { ok: true, value: { n: 1 } },
     b: { ok: false, error: { code: "BROKEN", message: "it broke" } },
     c: {
@@ -244,13 +228,13 @@ const LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 test("runs are listed newest first, page by page, by name and by status", async () => {
   const one = graph("one", [node("a")]);
   const two = graph("two", [node("b")]);
-  for (const each of [one, two, one]) await runs.start(each);
+  for (const started of [one, two, one]) await runs.start(started);
   const paused = await runs.start(two);
   await db.sql("select posthaste.pause_workflow($1)", [paused]);
   const failed = await runs.start(one);
   await db.sql("select posthaste.fail($1, 'NO')", [await taskOf(failed)]);
   const list = (filter: object) =>
-    withDatabase(async (database) => {
+    withDatabase(db, async (database) => {
       const all = await listWorkflows(database, {
         nested: false,
         before: LAST,

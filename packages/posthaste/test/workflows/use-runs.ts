@@ -6,6 +6,7 @@ import {
   endTasks,
   linedTasks,
   readNodes,
+  readRuns,
   startRuns,
   storeGraphs,
   type StoredNode,
@@ -56,7 +57,7 @@ export function useRuns(db: TestDatabase): Runs {
     },
     task,
     complete: (node, value = null) => end(node, { status: "COMPLETED", value }),
-    fail: (node, code = "BROKEN", data = undefined) => {
+    fail: (node, code = "BROKEN", data?) => {
       const error = { code, message: "it broke", data };
       return end(node, { status: "FAILED", error });
     },
@@ -64,14 +65,8 @@ export function useRuns(db: TestDatabase): Runs {
       const all = (await readNodes(sql)).filter(({ workflowId }) => workflowId === id);
       return Object.fromEntries(all.map((each) => [nameOf(each), each.status]));
     },
-    async status(id) {
-      const [row] = await sql<{ status: string }>(
-        "select status from posthaste.workflow_states where workflow_id = $1",
-        [id],
-      );
-      return row?.status;
-    },
-    lined: async () => (await linedTasks(sql)).map(({ node }) => node),
+    status: async (id) => (await readRuns(sql)).find((run) => run.id === id)?.status,
+    lined: async () => (await linedTasks(sql)).map(({ node }) => node).toSorted(),
   };
 }
 

@@ -16,10 +16,14 @@ export interface ClaimedNode {
   readonly isLate: boolean;
 }
 
-/** Asked only of tasks whose deadline has passed. */
+/**
+ * Asked only of tasks whose deadline has passed. Not `exists`: the planner may hash all of submissions for that, once for
+ * every statement.
+ */
 export function isNode(schema: SqlText, taskId: SqlText): SqlText {
-  return sql`exists (
-    select from ${schema}.submissions as of_node where of_node.task_id = ${taskId} and of_node.workflow_id is not null)`;
+  return sql`coalesce((
+    select of_node.workflow_id is not null from ${schema}.submissions as of_node
+     where of_node.task_id = ${taskId} limit 1), false)`;
 }
 
 /** A column of JSON; null for the tasks that are no nodes. `submission` has workflow_id and node. */

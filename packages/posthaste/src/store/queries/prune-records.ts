@@ -6,7 +6,7 @@ export interface PrunedBatch {
   readonly reached: string | null;
 }
 
-/** Deletes what is over, a batch at a time, by the functions of migration 0004; and counts what they would delete. */
+/** Deletes what is over, a batch at a time, by the functions of migrations 0004 and 0012; and counts what they would delete. */
 export function pruneRecords(schema: SqlText) {
   const HEARTBEATS = statement(
     sql`select ${schema}.prune_heartbeats($1::int, $2::int) as "pruned"`,
@@ -23,6 +23,10 @@ export function pruneRecords(schema: SqlText) {
   const TASKS_OF_OWN_ID = statement(sql`
     select pruned as "pruned", reached::text as "reached"
       from ${schema}.prune_tasks_of_own_id($1::int, $2::int, $3::timestamptz)`);
+
+  const WORKFLOWS = statement(sql`
+    select pruned as "pruned", reached::text as "reached"
+      from ${schema}.prune_workflows($1::int, $2::int, $3::timestamptz)`);
 
   const CUTOFF = sql`statement_timestamp() - $1::int * interval '1 hour'`;
 
@@ -47,6 +51,12 @@ export function pruneRecords(schema: SqlText) {
        and (ended.task_id < ${schema}.first_id_at(${CUTOFF})
          or ended.task_id >= ${schema}.first_id_at(statement_timestamp() + interval '1 hour'))`);
 
+  const COUNT_WORKFLOWS = statement(sql`
+    select count(*)::int as "pruned"
+      from ${schema}.workflow_states as state
+      join ${schema}.workflows as run on run.workflow_id = state.workflow_id
+     where state.ended_at < ${CUTOFF} and run.parent_id is null`);
+
   const figure =
     (asked: typeof HEARTBEATS) =>
     async (db: Db, ...values: readonly number[]): Promise<number> => {
@@ -68,11 +78,13 @@ export function pruneRecords(schema: SqlText) {
     /** Each takes also where the batch before has got to; null: from the beginning. */
     tasks: batch(TASKS, "00000000-0000-0000-0000-000000000000"),
     tasksOfOwnId: batch(TASKS_OF_OWN_ID, "-infinity"),
+    workflows: batch(WORKFLOWS, "-infinity"),
     /** Each takes the hours that are kept, and deletes nothing. */
     count: {
       heartbeats: figure(COUNT_HEARTBEATS),
       workerStates: figure(COUNT_WORKER_STATES),
       tasks: figure(COUNT_TASKS),
+      workflows: figure(COUNT_WORKFLOWS),
     },
   };
 }

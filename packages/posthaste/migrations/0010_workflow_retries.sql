@@ -1,0 +1,152 @@
+-- Starting over from a failed node; and counting anew, which that and repairs have in common.
+
+-- Needs that are met and lost as the nodes that they are about stand now; for nodes that wait.
+create function @schema.recount_needs(run uuid) returns void
+language plpgsql volatile as $$
+begin
+  update @schema.workflow_nodes as n
+     set met = counted.met, lost = counted.lost
+    from (
+      select waiting.node_no,
+             (count(*) filter (where source.status = 'COMPLETED'
+                                  or (e.accepts_end and source.status in ('FAILED', 'SKIPPED'))))::integer as met,
+             (count(*) filter (where not e.accepts_end and source.status in ('FAILED', 'SKIPPED')))::integer as lost
+        from @schema.workflow_nodes as waiting
+        join @schema.graph_edges as e on e.graph_id = waiting.graph_id and e.to_no = waiting.node_no
+        join @schema.workflow_nodes as source
+          on source.workflow_id = run and source.node_no = e.from_no and source.item = -1
+       where waiting.workflow_id = run and waiting.item = -1 and waiting.status = 'PENDING'
+       group by waiting.node_no
+    ) as counted
+   where n.workflow_id = run and n.node_no = counted.node_no and n.item = -1
+     and (n.met, n.lost) is distinct from (counted.met, counted.lost);
+end
+$$;
+
+-- The counters of a run, as its nodes stand now.
+create function @schema.recount_run(run uuid) returns void
+language plpgsql volatile as $$
+begin
+  update @schema.workflow_states as s
+     set open_nodes = counted.open_nodes, completed = counted.completed, skipped = counted.skipped,
+         failed = counted.failed, failed_required = counted.failed_required
+    from (
+      select (count(*) filter (where n.status not in ('COMPLETED', 'FAILED', 'SKIPPED')))::integer as open_nodes,
+             (count(*) filter (where n.status = 'COMPLETED' and not g.is_gate))::integer as completed,
+             (count(*) filter (where n.status = 'SKIPPED' and not g.is_gate))::integer as skipped,
+             (count(*) filter (where n.status = 'FAILED'))::integer as failed,
+             (count(*) filter (where n.status = 'FAILED' and not g.is_optional))::integer as failed_required
+        from @schema.workflow_nodes as n
+        join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
+       where n.workflow_id = run and n.item = -1
+    ) as counted
+   where s.workflow_id = run;
+end
+$$;
+
+-- Waiting nodes that need not wait any more, by their counters.
+create function @schema.judge_waiting(
+  run uuid, out ended @schema.ended_node[], out ready @schema.ready_node[]
+)
+language plpgsql volatile as $$
+begin
+  with judged as (
+    update @schema.workflow_nodes as n
+       set status = case when g.needs - n.lost < g.required then 'SKIPPED' else 'READY' end,
+           ended_at = case when g.needs - n.lost < g.required then clock_timestamp() end
+      from @schema.graph_nodes as g
+     where n.workflow_id = run and n.item = -1 and n.status = 'PENDING'
+       and g.graph_id = n.graph_id and g.node_no = n.node_no
+       and (g.needs - n.lost < g.required or n.met >= g.required)
+    returning n.workflow_id, n.graph_id, n.node_no, n.status
+  )
+  select array_agg(judged::@schema.ended_node) filter (where status = 'SKIPPED'),
+         array_agg(row(workflow_id, graph_id, node_no)::@schema.ready_node) filter (where status = 'READY')
+    into ended, ready
+    from judged;
+end
+$$;
+
+-- Starts failed nodes over, with all that follows them.
+-- {"answer": "retried", …}; or why not: "status" (with `status`, and whether it is being cancelled), "nested" (with its
+-- root), "unknown", "not failed" or "under way" (with `node`); or null: there is no such run.
+create function @schema.retry_workflow(id uuid, nodes text[]) returns jsonb
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  run record;
+  wrong record;
+  picked integer[];
+  following integer[];
+  part record;
+  news jsonb;
+begin
+  perform @schema.lock_runs(array[retry_workflow.id]);
+  select w.graph_id, w.parent_id, w.root_id, s.status, s.cancel_requested_at into run
+    from @schema.workflows as w join @schema.workflow_states as s using (workflow_id)
+   where w.workflow_id = retry_workflow.id;
+  if not found then return null; end if;
+  if run.status not in ('PAUSED', 'FAILED') or run.cancel_requested_at is not null then
+    return jsonb_build_object('answer', 'status', 'status', run.status, 'isCancelling', run.cancel_requested_at is not null);
+  end if;
+  if run.status = 'FAILED' and run.parent_id is not null then
+    return jsonb_build_object('answer', 'nested', 'root', run.root_id);
+  end if;
+  select asked.node, n.status into wrong
+    from unnest(retry_workflow.nodes) as asked (node)
+    left join @schema.graph_nodes as g on g.graph_id = run.graph_id and g.id = asked.node
+    left join @schema.workflow_nodes as n
+      on n.workflow_id = retry_workflow.id and n.node_no = g.node_no and n.item = -1
+   where n.status is distinct from 'FAILED'
+   limit 1;
+  if found then
+    return jsonb_build_object('answer', case when wrong.status is null then 'unknown' else 'not failed' end,
+                              'node', wrong.node, 'status', wrong.status);
+  end if;
+  picked := array(select node_no from @schema.graph_nodes where graph_id = run.graph_id and id = any (nodes));
+  following := array(
+    with recursive behind as (
+      select e.to_no as node_no from @schema.graph_edges as e
+       where e.graph_id = run.graph_id and e.from_no = any (picked)
+      union
+      select e.to_no from behind join @schema.graph_edges as e on e.graph_id = run.graph_id and e.from_no = behind.node_no
+    )
+    select node_no from behind);
+  -- One of them that follows another starts over as its follower.
+  picked := array(select no from unnest(picked) as no where no <> all (following));
+  select g.id into wrong
+    from @schema.workflow_nodes as n join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
+   where n.workflow_id = retry_workflow.id and n.node_no = any (following) and n.status in ('ENQUEUED', 'RUNNING')
+   limit 1;
+  if found then return jsonb_build_object('answer', 'under way', 'node', wrong.id); end if;
+
+  insert into @schema.earlier_nodes (workflow_id, node_no, item, retries, task_id, child_id, ended_at, status, error)
+  select n.workflow_id, n.node_no, n.item, coalesce(n.retries, 0), n.task_id, n.child_id, n.ended_at, n.status, n.error
+    from @schema.workflow_nodes as n
+   where n.workflow_id = retry_workflow.id and n.status in ('COMPLETED', 'FAILED', 'SKIPPED')
+     and (n.node_no = any (following)
+          or (n.node_no = any (picked) and (n.item = -1 or n.status <> 'COMPLETED')));
+  delete from @schema.workflow_nodes
+   where workflow_id = retry_workflow.id and node_no = any (following) and item >= 0;
+  update @schema.workflow_nodes as n
+     set status = case when n.node_no = any (following) then 'PENDING'
+                       when n.item = -1 and n.items_failed > 0 then 'RUNNING' else 'READY' end,
+         items_left = case when n.node_no = any (picked) then n.items_failed end,
+         items_failed = case when n.node_no = any (picked) and n.items_failed > 0 then 0 end,
+         task_id = null, child_id = null, ended_at = null, error = null, chosen = null, met = 0, lost = 0,
+         retries = coalesce(n.retries, 0) + 1
+   where n.workflow_id = retry_workflow.id
+     and (n.node_no = any (following)
+          or (n.node_no = any (picked) and (n.item = -1 or n.status <> 'COMPLETED')));
+  perform @schema.recount_needs(retry_workflow.id);
+  perform @schema.recount_run(retry_workflow.id);
+  update @schema.workflow_states
+     set status = 'RUNNING', ended_at = null, paused_at = null, error = null, result = null
+   where workflow_id = retry_workflow.id;
+  select * into part from @schema.judge_waiting(retry_workflow.id);
+  news := @schema.release_runs(
+    array_append(coalesce(@schema.wake_tree(retry_workflow.id), '{}'), retry_workflow.id), part.ended, part.ready);
+  perform @schema.tell_news(news);
+  return news || '{"answer": "retried"}';
+end
+$$;

@@ -1,0 +1,165 @@
+-- Repairing runs whose rows contradict each other. No transaction of ours leaves such a state behind: this looks for what
+-- nobody should have done, and for what a mistake of ours may do one day.
+
+-- Runs that have not ended, in id order behind `after`, and for each what contradicts itself in it; a page of them. Served
+-- by workflow_states_open_idx, and for each run by primary keys.
+create function @schema.find_stuck_workflows(after uuid, page integer)
+returns table (workflow_id uuid, found text[])
+language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
+begin atomic
+  select s.workflow_id, array_remove(array[
+    case when not exists (select from @schema.workflow_nodes as n where n.workflow_id = s.workflow_id)
+         then 'no nodes' end,
+    case when exists (
+           select from @schema.workflow_nodes as n
+            where n.workflow_id = s.workflow_id and n.status = 'ENQUEUED'
+              and exists (select from @schema.finished_tasks as f where f.task_id = n.task_id))
+         then 'task ended' end,
+    case when exists (
+           select from @schema.workflow_nodes as n
+            where n.workflow_id = s.workflow_id and n.status = 'ENQUEUED'
+              and not exists (select from @schema.submissions as t where t.task_id = n.task_id))
+         then 'task gone' end,
+    case when exists (
+           select from @schema.workflow_nodes as n
+             left join @schema.workflow_states as nested on nested.workflow_id = n.child_id
+            where n.workflow_id = s.workflow_id and n.status = 'RUNNING' and (n.item >= 0 or n.items_left is null)
+              and (nested.workflow_id is null or nested.ended_at is not null))
+         then 'nested run ended' end,
+    case when exists (
+           select from @schema.workflow_nodes as n
+            where n.workflow_id = s.workflow_id and n.item = -1 and n.status = 'RUNNING' and n.items_left is not null
+              and not exists (
+                select from @schema.workflow_nodes as i
+                 where i.workflow_id = n.workflow_id and i.node_no = n.node_no and i.item >= 0
+                   and i.status not in ('COMPLETED', 'FAILED', 'SKIPPED')))
+         then 'items ended' end,
+    case when exists (
+           select from @schema.workflow_nodes as n
+            where n.workflow_id = s.workflow_id and n.item = -1 and n.status = 'PENDING'
+              and not exists (
+                select from @schema.graph_edges as e
+                  join @schema.workflow_nodes as source
+                    on source.workflow_id = n.workflow_id and source.node_no = e.from_no and source.item = -1
+                 where e.graph_id = n.graph_id and e.to_no = n.node_no
+                   and source.status not in ('COMPLETED', 'FAILED', 'SKIPPED')))
+         then 'nothing to wait for' end,
+    case when (s.status = 'RUNNING' or s.cancel_requested_at is not null) and exists (
+           select from @schema.workflow_nodes as n where n.workflow_id = s.workflow_id and n.status = 'READY')
+         then 'ready and not sent' end,
+    case when (s.status = 'RUNNING' or s.cancel_requested_at is not null) and not exists (
+           select from @schema.workflow_nodes as n
+            where n.workflow_id = s.workflow_id and n.item = -1 and n.status not in ('COMPLETED', 'FAILED', 'SKIPPED'))
+         then 'all nodes ended' end], null)
+    from @schema.workflow_states as s
+   where s.ended_at is null and s.workflow_id > after
+   order by s.workflow_id
+   limit page;
+end;
+
+-- Repairs one run, through the path that its ends take when nothing is wrong, and tells workers and waiters. Doing it twice
+-- changes nothing more.
+create function @schema.repair_workflow(id uuid) returns jsonb
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  news jsonb := '{"woken": [], "ended": []}';
+  part record;
+  step jsonb;
+  ended @schema.ended_node[];
+  items @schema.ended_node[];
+begin
+  perform @schema.lock_runs(array[repair_workflow.id]);
+  if not exists (select from @schema.workflow_states where workflow_id = repair_workflow.id and ended_at is null) then
+    return news;
+  end if;
+  if not exists (select from @schema.workflow_nodes where workflow_id = repair_workflow.id) then
+    update @schema.workflow_states
+       set status = 'FAILED', ended_at = clock_timestamp(), open_nodes = 0,
+           error = '{"code": "WORKFLOW_FAILED", "message": "the run has no nodes: its rows are gone"}'
+     where workflow_id = repair_workflow.id;
+    select * into part from @schema.end_nested(array[repair_workflow.id]);
+    step := @schema.carry_on(part.ended, part.items, null, null);
+    news := jsonb_set(step, '{ended}', step -> 'ended' || to_jsonb(repair_workflow.id));
+    perform @schema.tell_news(news);
+    return news;
+  end if;
+  -- A fan-out is counted anew, then a run: what ends below is counted on top, by the usual path.
+  update @schema.workflow_nodes as n
+     set items_left = counted.open_items, items_failed = counted.failed_items
+    from (
+      select node_no, (count(*) filter (where status not in ('COMPLETED', 'FAILED', 'SKIPPED')))::integer as open_items,
+             (count(*) filter (where status in ('FAILED', 'SKIPPED')))::integer as failed_items
+        from @schema.workflow_nodes where workflow_id = repair_workflow.id and item >= 0 group by node_no
+    ) as counted
+   where n.workflow_id = repair_workflow.id and n.node_no = counted.node_no and n.item = -1 and n.status = 'RUNNING';
+  perform @schema.recount_needs(repair_workflow.id);
+  perform @schema.recount_run(repair_workflow.id);
+  news := @schema.both_news(news, @schema.advance_workflows(array(
+    select n.task_id from @schema.workflow_nodes as n
+     where n.workflow_id = repair_workflow.id and n.status = 'ENQUEUED' and n.task_id is not null)));
+  -- A task that nobody knows any more cannot end.
+  with lost as (
+    update @schema.workflow_nodes as n
+       set status = case when n.task_id is null then 'READY' else 'FAILED' end,
+           ended_at = case when n.task_id is not null then clock_timestamp() end,
+           error = case when n.task_id is not null then
+             '{"code": "RESULT_NOT_AVAILABLE", "message": "the task of this node is gone, and its result with it"}'::jsonb end
+     where n.workflow_id = repair_workflow.id and n.status = 'ENQUEUED'
+       and not exists (select from @schema.submissions as t where t.task_id = n.task_id)
+    returning n.workflow_id, n.graph_id, n.node_no, n.status, n.item
+  )
+  select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node)
+           filter (where item < 0 and status = 'FAILED'),
+         array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node)
+           filter (where item >= 0 and status = 'FAILED')
+    into ended, items from lost;
+  news := @schema.both_news(news, @schema.carry_on(ended, items, null, null));
+  -- Nested runs that have ended, and those that were never started.
+  select * into part from @schema.end_nested(array(
+    select n.child_id from @schema.workflow_nodes as n where n.workflow_id = repair_workflow.id and n.status = 'RUNNING'));
+  news := @schema.both_news(news, @schema.carry_on(part.ended, part.items, null, null));
+  update @schema.workflow_nodes as n set status = 'READY', child_id = null
+   where n.workflow_id = repair_workflow.id and n.status = 'RUNNING' and (n.item >= 0 or n.items_left is null)
+     and not exists (select from @schema.workflow_states as nested where nested.workflow_id = n.child_id);
+  -- Fan-outs whose items are gone begin anew; those without an open item are over.
+  update @schema.workflow_nodes as n set status = 'READY'
+   where n.workflow_id = repair_workflow.id and n.item = -1 and n.status = 'RUNNING' and n.items_left > 0
+     and not exists (select from @schema.workflow_nodes as i
+                      where i.workflow_id = n.workflow_id and i.node_no = n.node_no and i.item >= 0);
+  with over as (
+    update @schema.workflow_nodes as n
+       set status = case when n.items_failed = 0 then 'COMPLETED' else 'FAILED' end, ended_at = clock_timestamp()
+     where n.workflow_id = repair_workflow.id and n.item = -1 and n.status = 'RUNNING' and n.items_left = 0
+    returning n.workflow_id, n.graph_id, n.node_no, n.status
+  )
+  select array_agg(over::@schema.ended_node) into ended from over;
+  news := @schema.both_news(news, @schema.carry_on(ended, null, null, null));
+  -- Nothing of a run starts that is being cancelled.
+  with skipped as (
+    update @schema.workflow_nodes as n set status = 'SKIPPED', ended_at = clock_timestamp()
+     where n.workflow_id = repair_workflow.id and n.status in ('PENDING', 'READY')
+       and exists (select from @schema.workflow_states as s
+                    where s.workflow_id = n.workflow_id and s.cancel_requested_at is not null)
+    returning n.workflow_id, n.graph_id, n.node_no, n.status, n.item
+  )
+  select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item < 0),
+         array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item >= 0)
+    into ended, items from skipped;
+  news := @schema.both_news(news, @schema.carry_on(ended, items, null, null));
+  select * into part from @schema.judge_waiting(repair_workflow.id);
+  if exists (select from @schema.workflow_states where workflow_id = repair_workflow.id and status = 'RUNNING') then
+    step := @schema.release_runs(array[repair_workflow.id], part.ended, part.ready);
+  else
+    step := @schema.carry_on(part.ended, null, part.ready, array[repair_workflow.id]);
+  end if;
+  news := @schema.both_news(news, step);
+  perform @schema.tell_news(news);
+  return news;
+end
+$$;
+
+create function @schema.both_news(one jsonb, other jsonb) returns jsonb
+language sql immutable
+return case when other is null then one else jsonb_build_object(
+  'woken', one -> 'woken' || (other -> 'woken'), 'ended', one -> 'ended' || (other -> 'ended')) end;

@@ -1,0 +1,97 @@
+import { Command, Option } from "commander";
+import { appFacts, type AppFacts } from "../app/app-facts.ts";
+import { graphMermaid } from "../domain/graph-mermaid.ts";
+import { graphText } from "../domain/graph-text.ts";
+import { quoted } from "../domain/names.ts";
+import { nearestName } from "../domain/nearest-name.ts";
+import type { WorkflowGraph } from "../domain/workflow-graph.ts";
+import { loadApp } from "./load-app.ts";
+import { complain, say } from "./output.ts";
+import { UsageError } from "./usage-error.ts";
+
+type Format = "text" | "mermaid" | "json";
+type Workflows = AppFacts["workflows"];
+
+export function workflowCommand(): Command {
+  return new Command("workflow")
+    .description("look at the workflows of an app, without running them")
+    .addCommand(listCommand())
+    .addCommand(graphCommand());
+}
+
+function listCommand(): Command {
+  return new Command("list")
+    .description("name the workflows of an app, those that are nested in others included")
+    .argument("<app>", "the file that exports the app, e.g. app.ts")
+    .action(async (file: string) => {
+      for (const { name, version, graph, problems } of await workflowsOf(file)) {
+        const nodes = graph.nodes.filter(({ id }) => !id.startsWith("$")).length;
+        const wrong = problems.length === 0 ? "" : `, ${counted(problems.length, "problem")}`;
+        say(`${name}, version ${version}, ${counted(nodes, "node")}${wrong}`);
+      }
+    });
+}
+
+function graphCommand(): Command {
+  return new Command("graph")
+    .description("print the graph of a workflow, or those of all; exit code 1 if one has problems")
+    .argument("<app>", "the file that exports the app, e.g. app.ts")
+    .argument("[name]", "the workflow (default: all)")
+    .addOption(
+      new Option("-f, --format <format>", "what to print it as")
+        .choices(["text", "mermaid", "json"])
+        .default("text"),
+    )
+    .addHelpText("after", "\nExample: posthaste workflow graph app.ts ship-order --format mermaid")
+    .action(async (file: string, name: string | undefined, { format }: { format: Format }) => {
+      const workflows = named(await workflowsOf(file), name);
+      say(
+        printed(
+          workflows.map(({ graph }) => graph),
+          format,
+          name !== undefined,
+        ),
+      );
+      for (const { name: of, problems } of workflows) {
+        for (const { code, path, message } of problems) {
+          process.exitCode = 1;
+          complain(`${of}: ${path === "" ? "" : `${path}: `}${message} (${code})`);
+        }
+      }
+    });
+}
+
+async function workflowsOf(file: string): Promise<Workflows> {
+  const app = await loadApp(file);
+  try {
+    const { workflows } = appFacts(app);
+    if (workflows.length > 0) return workflows;
+    throw new UsageError(
+      `the app in ${file} has no workflows; expected \`posthaste({ workflows: [ … ] })\``,
+    );
+  } finally {
+    await app.close();
+  }
+}
+
+function named(workflows: Workflows, name: string | undefined): Workflows {
+  if (name === undefined) return workflows;
+  const found = workflows.filter((workflow) => workflow.name === name);
+  if (found.length > 0) return found;
+  const known = [...new Set(workflows.map((workflow) => workflow.name))];
+  const nearest = nearestName(name, known);
+  const hint =
+    nearest === undefined ? `known are ${known.join(", ")}` : `did you mean "${nearest}"?`;
+  throw new UsageError(`there is no workflow ${quoted(name)}; ${hint}`);
+}
+
+/** As JSON one graph is an object, all of them are a list. */
+function printed(graphs: readonly WorkflowGraph[], format: Format, isOne: boolean): string {
+  if (format === "mermaid") return graphMermaid(graphs);
+  if (format === "text") return graphs.map(graphText).join("\n\n");
+  return JSON.stringify(isOne && graphs.length === 1 ? graphs[0] : graphs, null, 2);
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}

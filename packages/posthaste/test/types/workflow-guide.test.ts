@@ -1,0 +1,38 @@
+/** The guide about writing workflows: what it shows compiles, and prints what it says. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { runPosthaste, useAppFiles } from "../support/command-line.ts";
+import { compile } from "./compile.ts";
+
+const guide = readFileSync(
+  new URL("../../../../docs/guides/writing-workflows.md", import.meta.url),
+  "utf8",
+);
+const blocks = [...guide.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code);
+const appFile = useAppFiles();
+
+test("what it shows compiles, in one file", async () => {
+  const source = blocks.join("\n").replaceAll('"posthaste"', '"../../../src/index.ts"');
+  const uses = `import { expectType } from "../expect-type.ts";
+void [patient, bulk];
+expectType<{ orderId: string }>().is<Started>();
+expectType<{ receipt: string; labels: number }>().is<Shipped>();
+expectType<"order" | "paid" | "parcels" | "labels" | "notified">().is<Ids>();
+expectType<"CARD_EXPIRED">().is<Extract<Extract<Paid, { ok: false }>["error"]["code"], "CARD_EXPIRED">>();
+`;
+
+  expect(blocks.length).toBeGreaterThan(3);
+  expect(await compile(source + uses)).toBe("");
+}, 60_000);
+
+test("the graph that it shows is what is printed, and nothing is wrong with its workflows", async () => {
+  const tasks = "[fetchOrder, charge, pack, print, notify, wrap]";
+  const app = `import { posthaste } from "posthaste";
+export const app = posthaste({ tasks: ${tasks}, workflows: [shipOrder, patient, giftOrder, bulk] });`;
+  const file = appFile("guide.ts", `${blocks.join("\n")}\n${app}`);
+  const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
+
+  expect(await runPosthaste(env, "check", file)).toMatchObject({ code: 0, stderr: "" });
+  const { stdout } = await runPosthaste(env, "workflow", "graph", file, "ship-order");
+  expect(guide).toContain(`\n$ posthaste workflow graph app.ts ship-order\n${stdout}\`\`\``);
+}, 60_000);

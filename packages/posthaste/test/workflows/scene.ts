@@ -1,0 +1,106 @@
+/** What tests of the guide's sentences share: an app with a worker whose bodies do what a test says, by word. */
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { defineTask, fail, type Posthaste, type TaskContext } from "../../src/index.ts";
+import { useDatabase } from "../support/database.ts";
+import { gate, type Gate } from "../support/gate.ts";
+
+const guide = readFileSync(new URL("../../../../docs/guides/workflows.md", import.meta.url), "utf8")
+  .replaceAll(/\s+/g, " ")
+  .replaceAll(/ \d+\. /g, " ");
+
+/** A test whose name is a sentence of the guide, or a part of one, word by word. */
+export function promise(sentence: string, prove: () => Promise<void>): void {
+  test(sentence, async () => {
+    expect(guide).toContain(sentence);
+    await prove();
+  });
+}
+
+type Body = (ctx: TaskContext) => unknown;
+
+export interface Scene {
+  readonly db: ReturnType<typeof useDatabase>;
+  readonly app: Posthaste;
+  /** What the bodies of nodes do, by the word they are given; others return their word. */
+  bodies: Record<string, Body>;
+  /** The words of the bodies that ran, in their order. */
+  readonly ran: string[];
+}
+
+let scene: { bodies: Record<string, Body>; ran: string[] };
+
+export const step = defineTask({
+  name: "step",
+  errors: ["BROKEN"],
+  run: async (input: { readonly do: string }, ctx) => {
+    scene.ran.push(input.do);
+    const body = scene.bodies[input.do];
+    return body === undefined ? input.do : ((await body(ctx)) as string);
+  },
+});
+
+export const look = defineTask({
+  name: "look",
+  run: (input: { readonly at: unknown }) => input.at as string,
+});
+
+/** New for every test of a file. */
+export function useScene(): Scene {
+  const db = useDatabase();
+  let app: Posthaste;
+  beforeEach(async () => {
+    scene = { bodies: {}, ran: [] };
+    app = db.app({ tasks: [step, look] });
+    await app.worker({ concurrency: 5 }).start();
+  });
+  afterEach(() => app.close());
+  return {
+    db,
+    get app() {
+      return app;
+    },
+    get bodies() {
+      return scene.bodies;
+    },
+    set bodies(bodies) {
+      scene.bodies = bodies;
+    },
+    get ran() {
+      return scene.ran;
+    },
+  };
+}
+
+export const broken: Body = () => fail("BROKEN", "it broke");
+
+/** Fails the first time. */
+export function brokenOnce(): Body {
+  let isFirst = true;
+  return () => {
+    if (!isFirst) return "mended";
+    isFirst = false;
+    return fail("BROKEN", "it broke");
+  };
+}
+
+/** A body that says when it has begun, and ends when it is let go or aborted. */
+export function held(): { readonly body: Body; readonly begun: Gate; readonly end: Gate } {
+  const [begun, end] = [gate(), gate()];
+  const body: Body = async ({ signal }) => {
+    begun.open();
+    const aborted = new Promise<void>((resolve) =>
+      signal.addEventListener("abort", () => resolve()),
+    );
+    await Promise.race([end.opened, aborted]);
+    signal.throwIfAborted();
+    return "held";
+  };
+  return { body, begun, end };
+}
+
+export async function statuses(run: {
+  nodes(): Promise<readonly { readonly id: string; readonly status: string }[]>;
+}): Promise<Record<string, string>> {
+  return Object.fromEntries((await run.nodes()).map(({ id, status }) => [id, status]));
+}
