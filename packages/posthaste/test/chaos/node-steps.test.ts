@@ -13,7 +13,7 @@ import { installJournal } from "../../../../chaos/journal.ts";
 import { loadLedgers } from "../../../../chaos/ledger.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
-import { silentLogger } from "../support/loggers.ts";
+import { recordingLogger, silentLogger } from "../support/loggers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { acts, goFile, reachedFile, type Act } from "./misbehave.ts";
 import {
@@ -40,6 +40,8 @@ useCleanTables(db);
 const folder = mkdtempSync(join(tmpdir(), "posthaste-node-steps-"));
 let client: pg.Client;
 let starter: Posthaste;
+/** What workers said, except those that were killed. */
+const said = recordingLogger();
 
 beforeAll(async () => {
   client = new pg.Client(db.url);
@@ -100,6 +102,7 @@ async function goThrough(step: NodeStep, act: Act): Promise<Case> {
     act,
     appFile: new URL("node-step-app.ts", import.meta.url),
     config: nodeStepConfig,
+    logger: said,
   });
   opened.push(victim.close);
   kill = victim.kill;
@@ -185,7 +188,7 @@ test.each(acts)(
         db.url,
         cases.map(({ queue }) => queue),
       ),
-      logger: silentLogger,
+      logger: said,
     });
     opened.push(() => rescuer.close());
     await rescuer.worker({ concurrency: 20 }).start();
@@ -198,6 +201,8 @@ test.each(acts)(
       "delete from chaos.effects where task_id not in (select task_id from posthaste.submissions)",
     );
     expect(await checkLaws(client)).toEqual([]);
+    // The maintenance would mend what was not done in one commit: nothing was left for it.
+    expect(said.lines.filter(({ message }) => message.includes("stuck"))).toEqual([]);
     for (const { step, runs } of cases) {
       for (const { shape, id } of runs) {
         const { text, tasks } = expected[shape];

@@ -1,7 +1,6 @@
 /** The worker to which something happens at a step, on a wire of its own and alone in its queue. */
 import { fileURLToPath } from "node:url";
-import { posthaste, type AppConfig, type Posthaste } from "posthaste";
-import { silentLogger } from "../support/loggers.ts";
+import { posthaste, type AppConfig, type Logger, type Posthaste } from "posthaste";
 import { waitUntil } from "../support/wait-until.ts";
 import { spawnWorkerProcess } from "../support/worker-process.ts";
 import type { Act } from "./misbehave.ts";
@@ -20,6 +19,8 @@ export interface VictimOptions {
   /** Exports the app of a process that is to be killed. */
   readonly appFile: URL;
   readonly config: (url: string, queues: readonly string[]) => AppConfig;
+  /** Of what is not killed. */
+  readonly logger: Logger;
 }
 
 /** Twenty processes that start at once on a small machine take their time. */
@@ -30,8 +31,8 @@ export async function startVictim(options: VictimOptions): Promise<Victim> {
   return options.act === "kill" ? startProcess(options) : startHere(options);
 }
 
-function startHere({ wire, queue, config }: VictimOptions): Victim {
-  const app: Posthaste = posthaste({ ...config(wire.url, [queue]), logger: silentLogger });
+function startHere({ wire, queue, config, logger }: VictimOptions): Victim {
+  const app: Posthaste = posthaste({ ...config(wire.url, [queue]), logger });
   const worker = app.worker({ queues: [queue], concurrency: 2 });
   const started = worker.start();
   started.catch(() => undefined); // seen by close

@@ -111,6 +111,7 @@ async function goThrough(step: Step, act: Act): Promise<Case> {
     act,
     appFile: new URL("step-app.ts", import.meta.url),
     config: plainStepConfig,
+    logger: silentLogger,
   });
   opened.push(victim.close);
   kill = victim.kill;
