@@ -16,6 +16,7 @@ import { whatCameBack, type EndedTask, type HeldTasks } from "./held-tasks.ts";
 import { reviewSettles } from "./review-settles.ts";
 import type { RunServices } from "./run-services.ts";
 import { settleOneByOne } from "./settle-one-by-one.ts";
+import { watchLink } from "./watch-link.ts";
 
 export interface NodeLaneOptions {
   readonly services: RunServices;
@@ -85,21 +86,18 @@ export class NodeLane {
     held.written(settles);
     announceEnds(services, settles, reply);
     const connection = await this.#link.connection();
-    await reviewSettles({
-      services,
-      connection,
-      settles,
-      reply,
-      onNotifyError: this.#onNotifyError,
-    });
+    const review = { services, connection, settles, reply, onNotifyError: this.#onNotifyError };
+    await watchLink(services.database, connection, () => reviewSettles(review));
   }
 
   async #settle(settles: readonly EndedTask[]): Promise<SettleReply> {
-    const { store } = this.#options.services.database;
+    const { database } = this.#options.services;
+    const { store } = database;
     const connection = await this.#link.connection();
     const ids = settles.map(({ id }) => id);
-    const { moved, news } = await moveNodes(store, connection, ids, (db) =>
-      store.settleTasks(db, settles),
+    // A link that is dead and open leaves a transaction open on the server, and with it the locks of these runs.
+    const { moved, news } = await watchLink(database, connection, () =>
+      moveNodes(store, connection, ids, (db) => store.settleTasks(db, settles)),
     );
     tellWaiters(store, connection, ids, this.#onNotifyError);
     this.#tell(settles, news);

@@ -6,23 +6,27 @@ import {
   type Fault,
   type FaultProxy,
 } from "../support/fault-proxy.ts";
-import type { Act } from "./step-app.ts";
+import { answersIn, refusedStatement, statementsIn } from "../support/wire-statements.ts";
+import type { Act } from "./misbehave.ts";
 
-/** The statements by which the steps are known. */
-const statements = {
-  claim: /delete from "posthaste"\.ready_tasks/,
-  start: /update "posthaste"\.active_tasks as active/,
-  finish:
-    /delete from "posthaste"\.active_tasks\s+where task_id = any \(\$\d+::uuid(?![^]*"edge":"release")/,
-  progress: /insert into "posthaste"\.progress/,
-  "child send": /for key share\s+\) as held/,
-  heartbeat: /insert into "posthaste"\.heartbeats/,
-  release: /"edge":"release"/,
-} as const;
+/**
+ * Sent: it does not reach the server. Committed: the server has done it and nobody learns. Acknowledged: just after.
+ * Between: of statements that travel together, the first have been carried out, and the others do not arrive.
+ */
+export type Moment = "sent" | "committed" | "acknowledged" | "between";
 
-/** Sent: it does not reach the server. Committed: the server has done it and nobody learns. Acknowledged: just after. */
-export type Moment = "sent" | "committed" | "acknowledged";
-export type WireStep = `${keyof typeof statements} ${Moment}`;
+export interface Place {
+  readonly moment: Moment;
+  /** Of statements on their way to the server; or, where `answer` is given, what the server says. */
+  readonly statement?: RegExp;
+  readonly answer?: RegExp;
+  /** Only behind a transaction like this, once it is acknowledged; `isSameLink`: on its link. */
+  readonly behind?: RegExp;
+  readonly isSameLink?: boolean;
+  /** Between: which of the statements is the first of those that belong together, and how many are carried out. */
+  readonly first?: RegExp;
+  readonly parts?: number;
+}
 
 export interface StepWire {
   readonly url: string;
@@ -31,35 +35,17 @@ export interface StepWire {
   readonly reached: Promise<void>;
 }
 
-export async function openStepWire(
-  serverUrl: string,
-  { step, act, kill }: { step: WireStep | undefined; act: Act; kill: () => void },
-): Promise<StepWire> {
+export interface StepWireOptions {
+  /** Undefined: nothing happens on the wire. */
+  readonly place: Place | undefined;
+  readonly act: Act;
+  readonly kill: () => void;
+}
+
+export async function openStepWire(serverUrl: string, options: StepWireOptions): Promise<StepWire> {
   const { hostname, port } = new URL(serverUrl);
   const reached = gate();
-  const moment = step?.split(" ").at(-1);
-  const wanted = step === undefined ? undefined : statementOf(step);
-  let watched: { readonly link: number; readonly hasCommit: boolean } | undefined;
-  let isDone = false;
-
-  const happen = (): Fault => {
-    isDone = true;
-    reached.open();
-    return faultOf(act, moment, kill);
-  };
-  const toServer: Decide = (bytes, link) => {
-    if (isDone || watched !== undefined || wanted === undefined) return "none";
-    if (!wanted.test(bytes.toString("latin1"))) return "none";
-    if (moment === "sent") return happen();
-    watched = { link, hasCommit: bytes.includes("commit\0", 0, "latin1") };
-    return "none";
-  };
-  const toClient: Decide = (bytes, link) => {
-    if (isDone || watched?.link !== link) return "none";
-    if (watched.hasCommit && !bytes.includes("COMMIT\0", 0, "latin1")) return "none";
-    return happen();
-  };
-
+  const { toServer, toClient } = watchPlace(options, () => reached.open());
   const target = { host: hostname, port: Number(port) };
   const proxy = await startFaultProxy({ target, toServer, toClient });
   const url = new URL(serverUrl);
@@ -67,13 +53,83 @@ export async function openStepWire(
   return { url: url.href, proxy, reached: reached.opened };
 }
 
-function statementOf(step: WireStep): RegExp {
-  const found = Object.entries(statements).find(([name]) => step.startsWith(`${name} `));
-  if (found === undefined) throw new Error(`no statement is known for ${step}`);
-  return found[1];
+interface Watched {
+  readonly link: number;
+  /** It is answered when its transaction is. */
+  readonly hasCommit: boolean;
+  /** Of statements that are held back: so many answers are to come before it happens. */
+  answersLeft?: number;
 }
 
-function faultOf(act: Act, moment: string | undefined, kill: () => void): Fault {
+function watchPlace(
+  { place, act, kill }: StepWireOptions,
+  onReached: () => void,
+): { readonly toServer: Decide; readonly toClient: Decide } {
+  let watched: Watched | undefined;
+  let before: Watched | undefined;
+  /** The link of what it comes behind; undefined: that has not been acknowledged. */
+  let armedBy: number | undefined;
+  let isDone = place === undefined;
+
+  const happen = (): Fault => {
+    isDone = true;
+    onReached();
+    return faultOf(act, place?.moment, kill);
+  };
+  const isArmed = (link: number): boolean =>
+    place?.behind === undefined ||
+    (place.isSameLink === true ? armedBy === link : armedBy !== undefined);
+
+  const toServer: Decide = (bytes, link) => {
+    if (isDone || watched !== undefined || place === undefined) return "none";
+    const text = bytes.toString("latin1");
+    if (place.behind?.test(text) && armedBy === undefined) {
+      before = { link, hasCommit: hasCommit(bytes) };
+      return "none";
+    }
+    if (!isArmed(link) || place.statement?.test(text) !== true) return "none";
+    if (place.moment === "sent") return happen();
+    watched = { link, hasCommit: hasCommit(bytes) };
+    if (place.moment !== "between") return "none";
+    const { arriving, rest } = apart(bytes, place);
+    // The server refuses what comes next; where that is the commit, it says that it is being shut down.
+    if (act === "throw" && rest.length > 1) {
+      happen();
+      return { instead: Buffer.concat([...arriving, refusedStatement("40001"), ...rest.slice(1)]) };
+    }
+    watched.answersLeft = arriving.length;
+    return { instead: Buffer.concat(arriving) };
+  };
+  const toClient: Decide = (bytes, link) => {
+    if (isDone || place === undefined) return "none";
+    if (before?.link === link && isAnswered(bytes, before)) armedBy = link;
+    if (place.answer !== undefined)
+      return isArmed(link) && place.answer.test(bytes.toString("latin1")) ? happen() : "none";
+    if (watched?.link !== link) return "none";
+    if (watched.answersLeft !== undefined)
+      return (watched.answersLeft -= answersIn(bytes)) > 0 ? "none" : happen();
+    return isAnswered(bytes, watched) ? happen() : "none";
+  };
+  return { toServer, toClient };
+}
+
+function hasCommit(bytes: Buffer): boolean {
+  return bytes.includes("commit\0", 0, "latin1");
+}
+
+function isAnswered(bytes: Buffer, { hasCommit: isTransaction }: Watched): boolean {
+  return !isTransaction || bytes.includes("COMMIT\0", 0, "latin1");
+}
+
+/** The statements of a chunk that are carried out, and those that are not. */
+function apart(bytes: Buffer, { first, parts = 0 }: Place): { arriving: Buffer[]; rest: Buffer[] } {
+  const statements = statementsIn(bytes);
+  const from = statements.findIndex((each) => first?.test(each.toString("latin1")));
+  if (from < 0) throw new Error("the statements that belong together did not travel together");
+  return { arriving: statements.slice(0, from + parts), rest: statements.slice(from + parts) };
+}
+
+function faultOf(act: Act, moment: Moment | undefined, kill: () => void): Fault {
   const place = moment === "acknowledged" ? "after" : "before";
   switch (act) {
     case "kill":

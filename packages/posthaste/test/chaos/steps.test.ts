@@ -5,7 +5,6 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { posthaste, type Posthaste } from "posthaste";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -16,18 +15,11 @@ import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { spawnWorkerProcess } from "../support/worker-process.ts";
-import {
-  goFile,
-  once,
-  reachedFile,
-  repeated,
-  stepConfig,
-  type Act,
-  type BodyStep,
-  type StepInput,
-} from "./step-app.ts";
-import { openStepWire, type StepWire, type WireStep } from "./step-wire.ts";
+import { acts, goFile, reachedFile, type Act } from "./misbehave.ts";
+import { placeOf, type WireStep } from "./plain-steps.ts";
+import { once, plainStepConfig, repeated, type BodyStep, type StepInput } from "./step-app.ts";
+import { inTime, REACH_MS, startVictim } from "./step-victim.ts";
+import { openStepWire, type StepWire } from "./step-wire.ts";
 
 const db = useDatabase();
 useCleanTables(db);
@@ -92,8 +84,6 @@ const isWireStep = (step: Step): step is WireStep => (wireSteps as readonly Step
 /** A worker watches the link of its moves and that of its heartbeats. On the others the driver gives up after 40 s; here the network does. */
 const isUnwatched = (step: Step): boolean => /^(?:progress|child)/.test(step);
 const HANG_MS = 1_000;
-/** Twenty processes that start at once on a small machine take their time. */
-const REACH_MS = 80_000;
 const isReleased = (step: Step): boolean => step.startsWith("release");
 
 /** A worker on a wire of its own, with four tasks in a queue of its own; resolves when the step was reached. */
@@ -101,7 +91,7 @@ async function goThrough(step: Step, act: Act): Promise<Case> {
   const queue = queueOf(step);
   let kill = (): void => undefined;
   const wire = await openStepWire(db.url, {
-    step: isWireStep(step) ? step : undefined,
+    place: isWireStep(step) ? placeOf(step) : undefined,
     act,
     kill: () => kill(),
   });
@@ -115,52 +105,19 @@ async function goThrough(step: Step, act: Act): Promise<Case> {
   for (const task of [repeated, once, repeated, once]) {
     ids.push((await sender.send(task, input, { queue })).id);
   }
-  const victim = await startVictim(wire, queue, act);
+  const victim = await startVictim({
+    wire,
+    queue,
+    act,
+    appFile: new URL("step-app.ts", import.meta.url),
+    config: plainStepConfig,
+    logger: silentLogger,
+  });
   opened.push(victim.close);
   kill = victim.kill;
   if (isReleased(step)) await stopWhenFetchedAhead(queue, victim.stop);
   await reach(step, act, queue, wire);
   return { step, queue, ids };
-}
-
-interface Victim {
-  readonly kill: () => void;
-  readonly stop: () => void;
-  readonly close: () => Promise<void>;
-}
-
-/** Only what is killed needs a process of its own. */
-async function startVictim(wire: StepWire, queue: string, act: Act): Promise<Victim> {
-  if (act !== "kill") {
-    const app: Posthaste = posthaste({ ...stepConfig(wire.url, [queue]), logger: silentLogger });
-    const worker = app.worker({ queues: [queue], concurrency: 2 });
-    const started = worker.start();
-    started.catch(() => undefined); // seen by close
-    return {
-      kill: () => undefined,
-      stop: () => void worker.stop(),
-      close: async () => {
-        wire.proxy.heal();
-        await app.close();
-        await wire.proxy.close();
-      },
-    };
-  }
-  const { worker, started } = spawnWorkerProcess({
-    app: fileURLToPath(new URL("step-app.ts", import.meta.url)),
-    args: [`--queues=${queue}`, "--concurrency=2"],
-    env: { DATABASE_URL: wire.url, STEP_QUEUE: queue },
-  });
-  started.catch(() => undefined); // it may be killed before
-  return {
-    kill: () => worker.kill("SIGKILL"),
-    stop: () => worker.kill("SIGTERM"),
-    close: async () => {
-      worker.kill("SIGKILL");
-      await worker.exited;
-      await wire.proxy.close();
-    },
-  };
 }
 
 async function stopWhenFetchedAhead(queue: string, stop: () => void): Promise<void> {
@@ -188,12 +145,6 @@ async function reach(step: Step, act: Act, queue: string, wire: StepWire): Promi
   );
   if (act === "lost connection") wire.proxy.cutAll();
   writeFileSync(goFile(folder, queue), "");
-}
-
-async function inTime(what: string, reached: Promise<void>): Promise<void> {
-  let isReached = false;
-  void reached.then(() => (isReached = true));
-  await waitUntil(`the step ${what}`, () => isReached, REACH_MS);
 }
 
 interface Ended {
@@ -230,7 +181,7 @@ function expected({ id, name, isOrphaned }: Ended, step: Step, act: Act): [strin
   return act === "kill" && isOrphaned ? ["FAILED", "WORKER_CRASHED"] : ["COMPLETED", null];
 }
 
-test.each(["kill", "throw", "hang", "lost connection"] as const)(
+test.each(acts)(
   "%s at every step",
   async (act) => {
     for (const file of readdirSync(folder)) {
@@ -242,7 +193,7 @@ test.each(["kill", "throw", "hang", "lost connection"] as const)(
     const chosen = steps.filter((step) => !isPointless(step));
     const cases = await Promise.all(chosen.map((step) => goThrough(step, act)));
     const rescuer = posthaste({
-      ...stepConfig(
+      ...plainStepConfig(
         db.url,
         cases.map(({ queue }) => queue),
       ),

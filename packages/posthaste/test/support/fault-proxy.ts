@@ -15,12 +15,14 @@ export type Fault =
   | "hang after"
   /** So many bytes of the chunk arrive, then the link is reset. */
   | { readonly cutAt: number }
+  /** These bytes arrive instead of the chunk. */
+  | { readonly instead: Buffer }
   /** Instead of the server, the proxy answers with this SQLSTATE; each statement of the chunk gets the error. */
   | { readonly error: string }
   /** The same, as the last word on this link: it is closed behind it. */
   | { readonly fatal: string };
 
-type Refusal = Exclude<Fault, string | { readonly cutAt: number }>;
+type Refusal = Exclude<Fault, string | { readonly cutAt: number } | { readonly instead: Buffer }>;
 
 /** `link` counts the links from 0; `bytes` is what the chunk holds, for a fault that waits for a certain statement. */
 export type Decide = (bytes: Buffer, link: number) => Fault;
@@ -95,6 +97,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
           link.isSwallowing = true;
           return fault === "hang after" ? to.write(bytes) : undefined;
         }
+        if (typeof fault === "object" && "instead" in fault) return to.write(fault.instead);
         if (typeof fault === "object" && !("cutAt" in fault)) return answer(client, bytes, fault);
         const arriving = fault === "cut after" ? bytes : bytes.subarray(0, fault.cutAt);
         return to.write(arriving, () => reset(link));
@@ -151,6 +154,7 @@ function pauseLink({ client, upstream }: Link): void {
 function nameOf(fault: Exclude<Fault, "none">): string {
   if (typeof fault === "string") return fault;
   if ("cutAt" in fault) return "cut inside";
+  if ("instead" in fault) return "changed";
   return "error" in fault ? `answered ${fault.error}` : `answered ${fault.fatal} and closed`;
 }
 
