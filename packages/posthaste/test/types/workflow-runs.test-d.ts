@@ -34,8 +34,15 @@ const inert = defineWorkflow({
   build: (flow) => flow.node("f", fetchOrder, { id: "x" }).output.id,
 });
 
-type ValueOf<Result> = Extract<Result, { readonly ok: true }>["value"];
-type FailureCode<Result> = Extract<Result, { readonly ok: false }>["error"]["code"];
+type ValueOf<Result> = Result extends { readonly ok: true; readonly value: infer Value }
+  ? Value
+  : never;
+type FailureCode<Result> = Result extends {
+  readonly ok: false;
+  readonly error: { readonly code: infer Code };
+}
+  ? Code
+  : never;
 
 export async function runs(): Promise<void> {
   const run = await app.start(ship, { orderId: "o-1" });
