@@ -63,6 +63,9 @@ create table @schema.graph_edges (
   primary key (graph_id, from_no, to_no)
 );
 
+-- what a node waits for: recounting, and the search for runs that are stuck
+create index graph_edges_to_idx on @schema.graph_edges (graph_id, to_no);
+
 -- What was started: never changes.
 create table @schema.workflows (
   workflow_id   uuid primary key,
