@@ -111,6 +111,8 @@ begin
   loop
     queued := array(select task_id from @schema.workflow_nodes
                      where workflow_id = any (runs) and status = 'ENQUEUED' order by task_id);
+    -- In the order of those who start what they have fetched ahead.
+    perform from @schema.active_tasks where task_id = any (queued) and started_at is null order by task_id for update;
     with unlined as (
       delete from @schema.ready_tasks
        where ctid = any (array(select @schema.ready_row(id) from unnest(queued) as id)) and coalesce(run_no, 0) = 0

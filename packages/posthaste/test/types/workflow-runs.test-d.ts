@@ -1,76 +1,76 @@
-/** What may be asked of a run, and what `start` takes. */
-import { z } from "zod";
-import type { Posthaste } from "../../src/index.ts";
+/** The handle of a run knows the workflow's nodes, their results, and its output. */
 import { defineTask } from "../../src/define/define-task.ts";
 import { defineWorkflow } from "../../src/define/define-workflow.ts";
+import type { NodeInfo, NodeResults, WorkflowInfo } from "../../src/define/workflow-run.ts";
 import type { ResultCode } from "../../src/domain/errors.ts";
 import { fail, type TaskResult } from "../../src/domain/result.ts";
+import type { WorkflowStatus } from "../../src/domain/workflow-lifecycle.ts";
+import type { Posthaste } from "../../src/index.ts";
 import { expectType } from "./expect-type.ts";
+
+const charge = defineTask({
+  name: "charge",
+  errors: ["CARD_EXPIRED"],
+  run: async (total: number) => (total > 3 ? fail("CARD_EXPIRED") : { receipt: "r" }),
+});
+const print = defineTask({ name: "print", run: (receipt: string) => ({ url: receipt }) });
+
+const ship = defineWorkflow({
+  name: "ship",
+  build: (flow) => {
+    const paid = flow.node("paid", charge, 3);
+    const label = flow.node("label", print, paid.output.receipt);
+    return { url: label.output.url };
+  },
+});
 
 declare const app: Posthaste;
 
-const fetchOrder = defineTask({
-  name: "fetch",
-  input: z.object({ id: z.string() }),
-  run: async ({ id }) => ({ id, total: 3 }),
-});
-const charge = defineTask({
-  name: "charge",
-  errors: ["DECLINED"],
-  input: z.object({ total: z.number() }),
-  run: async ({ total }) => (total > 3 ? fail("DECLINED") : { receipt: "r" }),
-});
-const ship = defineWorkflow({
-  name: "ship",
-  input: z.object({ orderId: z.string() }),
-  build: (flow, input) => {
-    const order = flow.node("order", fetchOrder, { id: input.orderId });
-    const paid = flow.node("paid", charge, { total: order.output.total });
-    return { receipt: paid.output.receipt };
-  },
-});
-const inert = defineWorkflow({
-  name: "inert",
-  build: (flow) => flow.node("f", fetchOrder, { id: "x" }).output.id,
-});
+async function typed(): Promise<void> {
+  const run = app.workflow(ship, "0190a000-0000-7000-8000-000000000000");
 
-type ValueOf<Result> = Result extends { readonly ok: true; readonly value: infer Value }
-  ? Value
-  : never;
-type FailureCode<Result> = Result extends {
-  readonly ok: false;
-  readonly error: { readonly code: infer Code };
-}
-  ? Code
-  : never;
+  const result = await run.result({ timeoutMs: 5 });
+  expectType<TaskResult<{ url: string }, ResultCode>>().is<typeof result>();
+  const value = await run.value();
+  expectType<{ url: string }>().is<typeof value>();
+  const status = await run.status();
+  expectType<WorkflowStatus>().is<typeof status>();
+  const ofPaid = await run.resultFor("paid");
+  expectType<TaskResult<{ receipt: string }, "CARD_EXPIRED" | ResultCode> | null>().is<
+    typeof ofPaid
+  >();
+  const ofLabel = await run.resultFor("label");
+  expectType<TaskResult<{ url: string }, ResultCode> | null>().is<typeof ofLabel>();
+  // @ts-expect-error there is no such node
+  await run.resultFor("lable");
 
-export async function runs(): Promise<void> {
-  const run = await app.start(ship, { orderId: "o-1" });
-  const result: TaskResult<{ receipt: string }, ResultCode> = await run.result();
-  void result;
-  const paid = await run.resultFor("paid");
-  expectType<"DECLINED" | ResultCode>().is<FailureCode<typeof paid>>();
-  expectType<{ receipt: string }>().is<ValueOf<typeof paid>>();
-  const order = await run.resultFor("order");
-  expectType<{ id: string; total: number }>().is<ValueOf<typeof order>>();
-  await run.retryFrom("paid", "order");
-  await app.start(inert);
-  await app.start(inert, undefined, { key: "k" });
+  const results: NodeResults<typeof ship> = await run.results();
+  const paid = results.paid;
+  expectType<TaskResult<{ receipt: string }, "CARD_EXPIRED" | ResultCode> | undefined>().is<
+    typeof paid
+  >();
+  // @ts-expect-error there is no such node
+  void results.lable;
 
-  // @ts-expect-error -- there is no such node
-  await run.resultFor("payed");
-  // @ts-expect-error -- there is no such node
-  await run.retryFrom("payed");
-  // @ts-expect-error -- at least one node
+  const nodes = await run.nodes();
+  expectType<readonly NodeInfo[]>().is<typeof nodes>();
+  const info = await run.info();
+  expectType<WorkflowInfo>().is<typeof info>();
+  const paused = await run.pause();
+  expectType<boolean>().is<typeof paused>();
+  const resumed = await run.resume();
+  expectType<boolean>().is<typeof resumed>();
+  const cancelled = await run.cancel();
+  expectType<"cancelled" | "requested" | "finished">().is<typeof cancelled>();
+  await run.retryFrom("paid", "label");
+  // @ts-expect-error from which node?
   await run.retryFrom();
-  // @ts-expect-error -- the run's input is missing
-  await app.start(ship);
-  // @ts-expect-error -- the run's input is of another type
-  await app.start(ship, { orderId: 1 });
-  // @ts-expect-error -- it takes no input
-  await app.start(inert, { orderId: "o-1" });
-  // @ts-expect-error -- a task is no workflow
-  await app.start(charge, { total: 1 });
-  // @ts-expect-error -- there is no such option
-  await app.start(ship, { orderId: "o-1" }, { delayMs: 1 });
+  // @ts-expect-error there is no such node
+  await run.retryFrom("paid", "lable");
+
+  const started = await app.start(ship);
+  expectType<typeof run>().is<typeof started>();
+  // @ts-expect-error what defineTask() returns is no workflow
+  app.workflow(charge, run.id);
 }
+void typed;
