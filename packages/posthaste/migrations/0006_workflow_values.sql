@@ -54,11 +54,14 @@ begin atomic
   select f.status, f.result, f.error from @schema.finished_tasks as f where f.task_id = end_of.task limit 1;
 end;
 
--- Holes name a node by its id; the engine finds it by number.
+-- Holes name a node by its id; the engine finds it by number. Paths are written as PostgreSQL reads them.
 create function @schema.numbered(graph integer, hole jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
-return hole || coalesce((select jsonb_build_object('no', node_no)
-                           from @schema.graph_nodes where graph_id = graph and id = hole ->> 'from'), '{}');
+return hole
+    || jsonb_build_object('to', array(select jsonb_array_elements_text(hole -> 'path'))::text,
+                          'in', array(select jsonb_array_elements_text(hole -> 'at'))::text)
+    || coalesce((select jsonb_build_object('no', node_no, 'kind', kind)
+                   from @schema.graph_nodes where graph_id = graph and id = hole ->> 'from'), '{}');
 
 create function @schema.numbered_holes(graph integer, filled jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
@@ -133,13 +136,15 @@ declare
   found_node record;
   output jsonb;
 begin
-  select n.status, n.task_id, n.child_id, n.chosen, g.kind
+  select n.status, n.child_id, n.chosen, g.kind, ended.result
     into found_node
-    from @schema.node_at(run, node, -1) as n cross join lateral @schema.plan_of(n.graph_id, node) as g;
+    from @schema.node_at(run, node, -1) as n
+   cross join lateral @schema.plan_of(n.graph_id, node) as g
+    left join lateral @schema.end_of(n.task_id) as ended on true;
   if not found or found_node.status <> 'COMPLETED' then return null; end if;
   case found_node.kind
     when 'task' then
-      select result into output from @schema.finished_tasks where task_id = found_node.task_id;
+      output := found_node.result;
     when 'workflow' then
       select result into output from @schema.workflow_states where workflow_id = found_node.child_id;
     when 'each' then
@@ -260,7 +265,7 @@ $$;
 create function @schema.hole_value(run uuid, hole jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
 language plpgsql stable as $$
 declare
-  place constant text[] := array(select jsonb_array_elements_text(hole -> 'at'));
+  place constant text[] := (hole ->> 'in')::text[];
   value jsonb;
 begin
   case hole ->> 'from'
@@ -270,7 +275,17 @@ begin
     else
       case hole ->> 'part'
         when 'output' then
-          value := @schema.node_output(run, (hole -> 'no')::integer);
+          if hole ->> 'kind' = 'task' then -- nearly always
+            select ended.result into value
+              from @schema.workflow_nodes as n cross join lateral (
+                select result from @schema.finished_tasks where task_id = n.task_id limit 1
+              ) as ended
+             where n.workflow_id = run and n.node_no = (hole -> 'no')::integer and n.item = -1
+               and n.status = 'COMPLETED'
+             limit 1;
+          else
+            value := @schema.node_output(run, (hole -> 'no')::integer);
+          end if;
         when 'result' then
           value := @schema.node_result(run, (hole -> 'no')::integer, -1);
         else
@@ -287,13 +302,16 @@ $$;
 create function @schema.fill(run uuid, filled jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
 language plpgsql stable as $$
 declare
+  holes constant jsonb := filled -> 'holes';
   whole jsonb := filled -> 'template';
   hole jsonb;
   place text[];
   value jsonb;
 begin
-  for hole in select * from jsonb_array_elements(filled -> 'holes') loop
-    place := array(select jsonb_array_elements_text(hole -> 'path'));
+  -- Expressions without a query in them: this runs for every node and every item.
+  for nth in 0 .. jsonb_array_length(holes) - 1 loop
+    hole := holes -> nth;
+    place := (hole ->> 'to')::text[];
     value := @schema.hole_value(run, hole, run_input, item, item_no);
     if cardinality(place) = 0 then
       return value;
