@@ -1,4 +1,4 @@
-/** What happened around a violation: the task's own lines in the journal, and the faults of that moment. */
+/** What happened around a violation: the lines of the task, or of the run, in the journals, and the faults of that moment. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type pg from "pg";
@@ -37,13 +37,32 @@ export async function linesAround(
   return parts.join("\n");
 }
 
+const OF_TASK = `
+  select seq, at, op || ' ' || status || ' run ' || run_no || coalesce(' claim ' || claim_id, '')
+         || coalesce(' worker ' || worker_id, '') || ' by "' || said_by || '" in ' || xid as text
+    from chaos.journal where task_id::text = $1 order by seq`;
+
+/** Of a run: all that is told of it, of its nodes and of their tasks, in the order of time. */
+const OF_RUN = `
+  select seq, at, 'run ' || coalesce(status_before, 'nothing') || ' to ' || coalesce(status, 'nothing')
+         || case when is_cancelling then ', cancelled' else '' end || ' by "' || said_by || '" in ' || xid as text
+    from chaos.run_journal where workflow_id::text = $1
+  union all
+  select j.seq, at, 'node ' || coalesce(g.id, j.node_no::text) || case when item < 0 then '' else '[' || item || ']' end || ' '
+         || coalesce(status_before, 'nothing') || ' to ' || coalesce(status, 'nothing')
+         || coalesce(' task ' || task_id, '') || ' by "' || said_by || '" in ' || xid
+    from chaos.node_journal j
+    left join posthaste.workflows w using (workflow_id)
+    left join posthaste.graph_nodes g on g.graph_id = w.graph_id and g.node_no = j.node_no
+   where j.workflow_id::text = $1
+  union all
+  select seq, at, 'task ' || task_id || ' ' || op || ' ' || status || ' run ' || run_no || ' by "' || said_by || '" in ' || xid
+    from chaos.journal join posthaste.submissions s using (task_id) where s.workflow_id::text = $1
+  order by at`;
+
 async function journalLines(client: pg.Client, task: string, seq: number | null): Promise<Line[]> {
-  const { rows } = await client.query<Line>(
-    `select seq, at, op || ' ' || status || ' run ' || run_no || coalesce(' claim ' || claim_id, '')
-            || coalesce(' worker ' || worker_id, '') || ' by "' || said_by || '" in ' || xid as text
-       from chaos.journal where task_id = $1 order by seq`,
-    [task],
-  );
+  const { rows } = await client.query<Line>(OF_TASK, [task]);
+  if (rows.length === 0) return (await client.query<Line>(OF_RUN, [task])).rows;
   const middle = seq === null ? rows.length - 1 : rows.findIndex((line) => Number(line.seq) >= seq);
   return rows.slice(Math.max(0, middle - LINES_EACH_SIDE), middle + LINES_EACH_SIDE + 1);
 }

@@ -6,19 +6,20 @@
  */
 import type pg from "pg";
 import { taskLifecycle } from "../packages/posthaste/src/domain/task-lifecycle.ts";
+import { HALTS, RUN_BOOKS, RUN_JOURNAL } from "./run-journal.ts";
 
 /** What the server must be started with: the end of a claim counts from its commit. */
 export const journalServerSettings = { track_commit_timestamp: "on" } as const;
 
 /** The tables of Posthaste must be there. */
 export async function installJournal(client: pg.Client): Promise<void> {
-  await client.query(JOURNAL);
-  await client.query(BOOKS);
+  for (const part of [JOURNAL, RUN_JOURNAL, BOOKS, RUN_BOOKS]) await client.query(part);
 }
 
 /** Puts the lines together to edges, for the laws to look at. Again at every call. */
 export async function closeJournal(client: pg.Client): Promise<void> {
   await client.query(EDGES);
+  await client.query(HALTS);
 }
 
 const WRITTEN = ["ready_tasks", "active_tasks", "finished_tasks"] as const;

@@ -16,10 +16,13 @@ export interface Effect {
   readonly at: string;
 }
 
+type RunOp = "start" | "pause" | "resume" | "cancel" | "retry" | "wait";
+
 /** What a caller of Posthaste did, and what it was told. `unknown`: it was told nothing that it could rely on. */
 export interface ClientNote {
-  readonly op: "send" | "cancel" | "wait";
-  readonly type: "invoked" | "ok" | "unknown";
+  readonly op: "send" | "cancel" | "wait" | `${RunOp} run`;
+  readonly type: "invoked" | "ok" | "unknown" | "refused";
+  /** Or the run. */
   readonly task: string;
   readonly answer?: unknown;
   readonly at: string;
@@ -58,25 +61,30 @@ export function readClientNotes(folder: string): ClientNote[] {
 
 /** Puts the files beside the journal, for the laws to compare. Again at every call. */
 export async function loadLedgers(client: pg.Client, folder: string): Promise<void> {
-  const notes = readClientNotes(folder).filter(({ type }) => type === "ok");
-  const told = (op: ClientNote["op"]): ClientNote[] => notes.filter((note) => note.op === op);
-  await client.query("truncate chaos.acknowledged, chaos.effects, chaos.waits, chaos.cancels");
-  await client.query(
-    "insert into chaos.acknowledged select task from jsonb_to_recordset($1::jsonb) as l (task uuid)",
-    [JSON.stringify(told("send"))],
+  const notes = readClientNotes(folder);
+  const told = notes.filter(({ type }) => type === "ok");
+  const load = async (table: string, columns: string, lines: readonly object[]): Promise<void> => {
+    await client.query(`truncate chaos.${table}`);
+    await client.query(
+      `insert into chaos.${table} select * from jsonb_to_recordset($1::jsonb) as l (${columns})`,
+      [JSON.stringify(lines)],
+    );
+  };
+  const of = (op: ClientNote["op"]): ClientNote[] => told.filter((note) => note.op === op);
+  await load("acknowledged", "task uuid", of("send"));
+  await load("cancels", "task uuid, answer text", of("cancel"));
+  await load("waits", "task uuid, answer jsonb", of("wait"));
+  await load("started_runs", "task uuid", of("start run"));
+  await load("cancelled_runs", "task uuid, answer text", of("cancel run"));
+  await load("awaited_runs", "task uuid, answer jsonb", of("wait run"));
+  await load(
+    "asked_retries",
+    "task uuid",
+    notes.filter(({ op, type }) => op === "retry run" && type === "invoked"),
   );
-  await client.query(
-    `insert into chaos.cancels
-     select task, answer #>> '{}' from jsonb_to_recordset($1::jsonb) as l (task uuid, answer jsonb)`,
-    [JSON.stringify(told("cancel"))],
-  );
-  await client.query(
-    "insert into chaos.waits select * from jsonb_to_recordset($1::jsonb) as l (task uuid, answer jsonb)",
-    [JSON.stringify(told("wait"))],
-  );
-  await client.query(
-    `insert into chaos.effects
-     select * from jsonb_to_recordset($1::jsonb) as l (task uuid, claim uuid, worker uuid, run int, name text)`,
-    [JSON.stringify(readEffects(folder))],
+  await load(
+    "effects",
+    "task uuid, claim uuid, worker uuid, run int, name text",
+    readEffects(folder),
   );
 }

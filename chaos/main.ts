@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- --seed n --minutes m --workers w`: real workers and a real PostgreSQL under faults that a seed
+ * `npm run chaos -- --seed n --minutes m --workers w [--workflows]`: real workers and a real PostgreSQL under faults that a seed
  * chooses, and the laws that hold after anything. Exits with 0 if they hold and everything that must happen sometimes
  * did, 1 if a law is broken, 2 if the run has shown too little.
  */
@@ -9,11 +9,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runChaos, type ChaosReport } from "./run-chaos.ts";
 
-const HELP = `npm run chaos -- [--seed n] [--minutes m] [--workers w]
+const HELP = `npm run chaos -- [--seed n] [--minutes m] [--workers w] [--workflows]
 
   --seed n      chooses faults, their order and their length (default: by chance; it is printed first)
   --minutes m   how long faults are inflicted (default: 1)
   --workers w   how many worker processes (default: 4)
+  --workflows   workflows of many shapes run beside the plain tasks, and are paused, cancelled and started over
 
 Exits with 0: no law broken, and everything that must happen sometimes did; 1: a law is broken, everything is kept;
 2: no law broken, but something never happened: try a longer run.`;
@@ -27,12 +28,15 @@ function readNumber(name: string, text: string | undefined, otherwise: number): 
   throw new TypeError(`expected --${name} to be a number above 0, found ${text}`);
 }
 
-function readOptions(): { seed: number; minutes: number; workers: number } | undefined {
+function readOptions():
+  | { seed: number; minutes: number; workers: number; workflows: boolean }
+  | undefined {
   const { values } = parseArgs({
     options: {
       seed: { type: "string" },
       minutes: { type: "string" },
       workers: { type: "string" },
+      workflows: { type: "boolean", default: false },
       help: { type: "boolean" },
     },
   });
@@ -41,12 +45,19 @@ function readOptions(): { seed: number; minutes: number; workers: number } | und
     seed: Math.floor(readNumber("seed", values.seed, randomInt(1, 1_000_000))),
     minutes: readNumber("minutes", values.minutes, 1),
     workers: Math.ceil(readNumber("workers", values.workers, 4)),
+    workflows: values.workflows,
   };
 }
 
-function print({ violations, sometimes, faults, tasks, outcome, folder }: ChaosReport): void {
-  console.log(`\n${tasks} tasks; faults:`);
+function print(report: ChaosReport): void {
+  const { violations, sometimes, faults, tasks, runs, latency, outcome, folder } = report;
+  console.log(`\n${tasks} tasks, ${runs} runs of workflows; faults:`);
   for (const [name, times] of Object.entries(faults)) console.log(`  ${times} × ${name}`);
+  if (latency !== undefined) {
+    console.log("\nplain tasks before the first fault, from sending to start:");
+    for (const [where, { tasks: count, p50, p99 }] of Object.entries(latency))
+      console.log(`  ${where}: p50 ${p50} ms, p99 ${p99} ms (${count} tasks)`);
+  }
   console.log("\nsometimes:");
   for (const { what, times } of sometimes) {
     console.log(`  ${times === 0 ? "NEVER" : String(times).padStart(5)}  ${what}`);

@@ -2,17 +2,20 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Member } from "./crew.ts";
-import { databaseFaults } from "./faults/database-faults.ts";
+import { databaseFaults, runDatabaseFaults } from "./faults/database-faults.ts";
 import type { Fault, Scene } from "./faults/fault.ts";
-import { networkFaults } from "./faults/network-faults.ts";
+import { networkFaults, runNetworkFaults } from "./faults/network-faults.ts";
 import { processFaults } from "./faults/process-faults.ts";
 import { writeLine } from "./ledger.ts";
 import type { Random } from "./random.ts";
 
-export const faults: readonly Fault[] = [...processFaults, ...networkFaults, ...databaseFaults];
+const faults: readonly Fault[] = [...processFaults, ...networkFaults, ...databaseFaults];
+const runFaults: readonly Fault[] = [...runNetworkFaults, ...runDatabaseFaults];
 
 export interface NemesisOptions extends Pick<Scene, "stage" | "crew" | "producers" | "random"> {
   readonly gapMs: readonly [least: number, most: number];
+  /** There are runs to break. */
+  readonly workflows: boolean;
 }
 
 /** Faults under way at the same time. */
@@ -43,10 +46,11 @@ export class Nemesis {
   }
 
   async #inflictAll(): Promise<void> {
-    const { random, gapMs } = this.#options;
-    let deck = random.shuffled(faults); // each once, so that a short run sees them all
+    const { random, gapMs, workflows } = this.#options;
+    const all = workflows ? [...faults, ...runFaults] : faults;
+    let deck = random.shuffled(all); // each once, so that a short run sees them all
     while (!this.#over.signal.aborted) {
-      if (deck.length === 0) deck = newDeck(random);
+      if (deck.length === 0) deck = newDeck(random, all);
       const fault = deck.find((each) => this.#mayBegin(each));
       if (fault !== undefined) {
         deck.splice(deck.indexOf(fault), 1);
@@ -101,9 +105,9 @@ export class Nemesis {
 }
 
 /** Every fault as often as its weight says, at least once, shuffled: a run that is long enough misses none. */
-function newDeck(random: Random): Fault[] {
+function newDeck(random: Random, all: readonly Fault[]): Fault[] {
   return random.shuffled(
-    faults.flatMap((fault) =>
+    all.flatMap((fault) =>
       Array.from({ length: Math.max(1, Math.round(fault.weight)) }, () => fault),
     ),
   );

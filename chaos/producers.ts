@@ -142,6 +142,6 @@ export class Producers {
 }
 
 /** Says nothing about what became of what was asked. */
-function isUnknown(error: unknown): boolean {
+export function isUnknown(error: unknown): boolean {
   return error instanceof PosthasteError && (error.retryable || error.code === "WAIT_TIMEOUT");
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Crew } from "./crew.ts";
 import type { Nemesis } from "./nemesis.ts";
 import type { Producers } from "./producers.ts";
+import type { Runs } from "./runs.ts";
 import type { Stage } from "./stage.ts";
 
 const WITHIN_MS = 90_000;
@@ -10,12 +11,13 @@ const SAY_EVERY_MS = 5_000;
 
 /** How long it took until nothing was under way any more, or undefined if that did not happen in time. */
 export async function quiesce(
-  { stage, crew, nemesis, producers, say }: QuiescingRun,
+  { stage, crew, nemesis, producers, runs, say }: QuiescingRun,
   withinMs = WITHIN_MS,
 ): Promise<number | undefined> {
   await nemesis.stop();
   await mend(stage, crew, producers);
   await producers.stop();
+  await runs?.stop();
   await crew.ready();
   const began = Date.now();
   let saidAt = began;
@@ -25,10 +27,11 @@ export async function quiesce(
       say(`left: ${left.join(", ")}`);
       saidAt = Date.now();
     }
+    await stage.ask((client) => client.query(RESUME));
     await sleep(200);
   }
   const quietAfterMs = Date.now() - began;
-  await producers.settle();
+  await Promise.all([producers.settle(), runs?.settle()]);
   return quietAfterMs;
 }
 
@@ -37,6 +40,7 @@ export interface QuiescingRun {
   readonly crew: Crew;
   readonly nemesis: Nemesis;
   readonly producers: Producers;
+  readonly runs: Runs | undefined;
   readonly say: (line: string) => void;
 }
 
@@ -54,12 +58,23 @@ async function mend(stage: Stage, crew: Crew, producers: Producers): Promise<voi
   );
 }
 
-/** How many tasks of each kind have not ended. */
+/** Nobody else does it any more: runs that were paused go on, and end as they can. */
+const RESUME = `
+  select posthaste.resume_workflow(workflow_id)
+    from posthaste.workflow_states join posthaste.workflows using (workflow_id)
+   where status = 'PAUSED' and cancel_requested_at is null and parent_id is null`;
+
+/** How many tasks and runs of each kind have not ended. */
 async function underWay({ ask }: Stage): Promise<string[]> {
   return ask(async (client) => {
     const { rows } = await client.query<{ kind: string }>(
       `select count(*) || ' ' || name || ' ' || status as kind from posthaste.tasks
-        where status in ('PENDING', 'CLAIMED', 'RUNNING') group by name, status order by name, status`,
+        where status in ('PENDING', 'CLAIMED', 'RUNNING') group by name, status
+        union all
+       select count(*) || ' runs of ' || name || ' ' || status
+         from posthaste.workflow_states join posthaste.workflows using (workflow_id)
+        where ended_at is null group by name, status
+        order by 1`,
     );
     return rows.map(({ kind }) => kind);
   });

@@ -4,13 +4,18 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { checkLaws } from "./checker/check-laws.ts";
 import type { Violation } from "./checker/law.ts";
+import { repairedRuns, wrongResults } from "./checker/run-results.ts";
 import { Crew } from "./crew.ts";
 import { linesAround } from "./evidence.ts";
+import { measureLatency, type Latency } from "./latency.ts";
 import { loadLedgers } from "./ledger.ts";
 import { Nemesis } from "./nemesis.ts";
 import { Producers } from "./producers.ts";
 import { quiesce } from "./quiesce.ts";
 import { seededRandom } from "./random.ts";
+import { countRunSometimes } from "./run-sometimes.ts";
+import { Runs } from "./runs.ts";
+import { findDeadlocks } from "./server-log.ts";
 import { countSometimes, type Sometimes } from "./sometimes.ts";
 import { openStage, type Stage } from "./stage.ts";
 
@@ -18,6 +23,8 @@ export interface ChaosOptions {
   readonly seed: number;
   readonly durationMs: number;
   readonly workers: number;
+  /** Workflows run beside the plain tasks. Default: false. */
+  readonly workflows?: boolean;
   /** Between the begin of one fault and the next. */
   readonly gapMs: readonly [least: number, most: number];
   readonly say: (line: string) => void;
@@ -29,6 +36,9 @@ export interface ChaosReport {
   readonly sometimes: readonly Sometimes[];
   readonly faults: Readonly<Record<string, number>>;
   readonly tasks: number;
+  readonly runs: number;
+  /** Of plain tasks, before the first fault; undefined: not measured. */
+  readonly latency: { readonly alone: Latency; readonly besideWorkflows: Latency } | undefined;
   /** Undefined: something was still under way when the time for that was over. */
   readonly quietAfterMs: number | undefined;
   /** Where everything is; gone if the outcome is "ok". */
@@ -37,6 +47,8 @@ export interface ChaosReport {
 
 /** A fault that meets nobody at work shows nothing. */
 const WARM_UP_MS = 2_000;
+/** Before the faults, where latencies are compared: twice so long. */
+const MOST_CALM_MS = 10_000;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const stage = await openStage();
@@ -53,22 +65,16 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 }
 
 async function runOn(stage: Stage, options: ChaosOptions): Promise<ChaosReport> {
-  const { seed, workers, durationMs, gapMs, say } = options;
-  const random = seededRandom(seed);
+  const { seed, workers } = options;
   const at = { serverUrl: stage.server.url, folder: stage.folder };
   const crew = await Crew.start(workers, at);
   try {
     const producers = await Producers.start({ ...at, seed, count: workers });
     try {
       await sleep(WARM_UP_MS);
-      const nemesis = new Nemesis({ stage, crew, producers, random, gapMs });
-      say(`${workers} workers, faults for ${Math.round(durationMs / 1_000)} s`);
-      await sleep(durationMs);
-      const quietAfterMs = await quiesce({ stage, crew, nemesis, producers, say });
-      say(
-        quietAfterMs === undefined ? "no quiet" : `quiet ${quietAfterMs} ms after the last fault`,
-      );
-      return await judge(stage, { crew, nemesis, quietAfterMs });
+      return await (options.workflows === true
+        ? besideWorkflows({ stage, crew, producers, options })
+        : inflictAndJudge({ stage, crew, producers, options }));
     } finally {
       await producers.close();
     }
@@ -77,24 +83,67 @@ async function runOn(stage: Stage, options: ChaosOptions): Promise<ChaosReport> 
   }
 }
 
+interface Playing {
+  readonly stage: Stage;
+  readonly crew: Crew;
+  readonly producers: Producers;
+  readonly options: ChaosOptions;
+  readonly runs?: Runs;
+  readonly latency?: ChaosReport["latency"];
+}
+
+async function besideWorkflows(playing: Playing): Promise<ChaosReport> {
+  const { stage, producers, options } = playing;
+  const calmMs = Math.min(MOST_CALM_MS, options.durationMs / 4);
+  const alone = await measureLatency(stage, calmMs);
+  const count = Math.ceil(options.workers / 2);
+  const { url } = producers.wire;
+  const runs = new Runs({ url, folder: stage.folder, seed: options.seed, count });
+  try {
+    await sleep(WARM_UP_MS);
+    const latency = { alone, besideWorkflows: await measureLatency(stage, calmMs) };
+    return await inflictAndJudge({ ...playing, runs, latency });
+  } finally {
+    await runs.close();
+  }
+}
+
+async function inflictAndJudge(playing: Playing): Promise<ChaosReport> {
+  const { stage, crew, producers, runs, options } = playing;
+  const { seed, workers, durationMs, gapMs, workflows = false, say } = options;
+  const random = seededRandom(seed);
+  const nemesis = new Nemesis({ stage, crew, producers, random, gapMs, workflows });
+  say(`${workers} workers, faults for ${Math.round(durationMs / 1_000)} s`);
+  await sleep(durationMs);
+  const quietAfterMs = await quiesce({ stage, crew, nemesis, producers, runs, say });
+  say(quietAfterMs === undefined ? "no quiet" : `quiet ${quietAfterMs} ms after the last fault`);
+  return judge(playing, nemesis, quietAfterMs);
+}
+
 async function judge(
-  stage: Stage,
-  {
-    crew,
-    nemesis,
-    quietAfterMs,
-  }: { crew: Crew; nemesis: Nemesis; quietAfterMs: number | undefined },
+  { stage, crew, options: { workflows = false }, latency }: Playing,
+  nemesis: Nemesis,
+  quietAfterMs: number | undefined,
 ): Promise<ChaosReport> {
   const { folder } = stage;
   return stage.ask(async (client) => {
     await loadLedgers(client, folder);
-    const violations = await checkLaws(client);
+    const violations = [
+      ...(await checkLaws(client)),
+      ...(await wrongResults(client)),
+      ...repairedRuns(crew.log),
+      ...findDeadlocks(stage),
+    ];
     if (violations.length > 0) {
       writeFileSync(join(folder, "evidence.txt"), await linesAround(client, folder, violations));
     }
-    const sometimes = await countSometimes(client, { crew, nemesis, folder });
-    const { rows } = await client.query<{ tasks: number }>(
-      "select count(*)::int as tasks from posthaste.submissions",
+    const sometimes = [
+      ...(await countSometimes(client, { crew, nemesis, folder })),
+      ...(workflows ? await countRunSometimes(client, { crew, folder }) : []),
+    ];
+    const { rows } = await client.query<{ tasks: number; runs: number }>(
+      `select (select count(*)::int from posthaste.submissions) as tasks,
+              (select count(*)::int from posthaste.workflows) as runs`,
     );
     return {
       outcome: outcomeOf(violations, sometimes, quietAfterMs),
@@ -102,6 +151,8 @@ async function judge(
       sometimes,
       faults: nemesis.counts,
       tasks: rows[0]?.tasks ?? 0,
+      runs: rows[0]?.runs ?? 0,
+      latency,
       quietAfterMs,
       folder,
     };

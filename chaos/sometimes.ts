@@ -90,7 +90,7 @@ export async function countSometimes(
 ): Promise<Sometimes[]> {
   const found: Sometimes[] = [];
   for (const [what, statement] of Object.entries(IN_THE_BOOKS)) {
-    found.push({ what, times: await count(client, statement) });
+    found.push({ what, times: await countRows(client, statement) });
   }
   const said = crew.log.map(({ message }) => String(message));
   for (const [what, words] of Object.entries(IN_THE_LOGS)) {
@@ -116,10 +116,12 @@ export async function countSometimes(
 
 async function countRecognised(client: pg.Client, crew: Crew): Promise<number> {
   const asked = crew.members.flatMap(({ wire }) => [...wire.askedAbout]);
-  return count(client, "select from posthaste.finished_tasks where claim_id = any ($1)", [asked]);
+  return countRows(client, "select from posthaste.finished_tasks where claim_id = any ($1)", [
+    asked,
+  ]);
 }
 
-async function count(
+export async function countRows(
   client: pg.Client,
   statement: string,
   values: readonly unknown[] = [],

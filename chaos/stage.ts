@@ -15,6 +15,8 @@ import { NARROW_CAP } from "./tasks.ts";
 
 export interface Stage {
   readonly folder: string;
+  /** What the server says. */
+  readonly serverLog: string;
   readonly server: StoppableServer;
   /** On a session of its own, straight to the server. */
   readonly ask: <Answer>(use: (client: pg.Client) => Promise<Answer>) => Promise<Answer>;
@@ -28,7 +30,7 @@ export async function openStage(): Promise<Stage> {
   mkdirSync(dir);
   const server = await startStoppableServer({
     dir,
-    settings: { max_connections: 200, ...journalServerSettings },
+    settings: { max_connections: 200, log_line_prefix: "%m [%p] %a: ", ...journalServerSettings },
   });
   const ask: Stage["ask"] = (use) => askDatabase(server.url, use);
   const app = posthaste({ database: server.url, logger: silentLogger });
@@ -40,6 +42,7 @@ export async function openStage(): Promise<Stage> {
   });
   return {
     folder,
+    serverLog: join(dir, "postgres.log"),
     server,
     ask,
     async close({ keep }) {

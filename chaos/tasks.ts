@@ -1,22 +1,10 @@
 /** What the workers of a chaos run do. Every body writes down that it began, outside the database, and says its claim. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineTask, fail, fixed, TaskError, type TaskContext } from "posthaste";
-import { effectsFile, writeLine } from "./ledger.ts";
-
-const folder = process.env["CHAOS_FOLDER"] ?? ".";
-
-function begin(ctx: TaskContext): { claim: string } {
-  const { taskId: task, claimId: claim, workerId: worker, attempt: run, name } = ctx;
-  const at = new Date().toISOString();
-  writeLine(effectsFile(folder, process.pid), { task, claim, worker, run, name, at });
-  return { claim };
-}
+import { defineTask, fail, fixed, TaskError } from "posthaste";
+import { begin, RETRIES_MS } from "./bodies.ts";
 
 /** So many crashes in a row are rare, except for poison. */
-const afterCrash = fixed({
-  intervalsMs: [100, 200, 300, 400, 500, 500, 500, 500],
-  retryFor: ["WORKER_CRASHED"],
-});
+const afterCrash = fixed({ intervalsMs: RETRIES_MS, retryFor: ["WORKER_CRASHED"] });
 
 interface Lasting {
   readonly ms: number;

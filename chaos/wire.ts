@@ -10,6 +10,8 @@ const STATEMENTS = {
   claim: /delete from "posthaste"\.ready_tasks/,
   finish: /delete from "posthaste"\.active_tasks/,
   send: /insert into "posthaste"\.submissions/,
+  /** In the transaction that ends nodes: advance-workflows.ts. */
+  "node end": /"posthaste"\.advance_workflows\(/,
   /** Whether an end that was not found is one's own: find-own-commits.ts. */
   question: /finished\.claim_id = said\.claim/,
 } as const;
@@ -34,7 +36,7 @@ export interface Wire {
 
 export async function openWire(serverUrl: string): Promise<Wire> {
   const { hostname, port } = new URL(serverUrl);
-  const lost: Record<Acknowledged, number> = { claim: 0, finish: 0, send: 0 };
+  const lost: Record<Acknowledged, number> = { claim: 0, finish: 0, send: 0, "node end": 0 };
   let wanted: Acknowledged | undefined;
   let cut: "before" | "after" | undefined;
   let watched: Watched | undefined;
@@ -104,6 +106,7 @@ const names: Readonly<Record<Known, Set<string>>> = {
   claim: new Set(),
   finish: new Set(),
   send: new Set(),
+  "node end": new Set(),
   question: new Set(),
 };
 

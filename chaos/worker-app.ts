@@ -1,9 +1,10 @@
 /** The app of the worker processes in a chaos run: everything is noticed within seconds. */
 import { posthaste } from "posthaste";
+import { nodeTasks } from "./node-tasks.ts";
 import { queues, tasks } from "./tasks.ts";
 
 export const app = posthaste({
-  tasks,
+  tasks: [...tasks, ...nodeTasks],
   queues,
   prefetchBuffer: Number(process.env["CHAOS_PREFETCH"] ?? 0),
   claimLeaseMs: 3_000,

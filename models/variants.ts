@@ -1,6 +1,6 @@
 /** Every model in every variant, and what must be found in each. */
 export interface Variant {
-  readonly model: "claim" | "heartbeats" | "liveness" | "caps";
+  readonly model: "claim" | "heartbeats" | "liveness" | "caps" | "joins";
   /** In words. */
   readonly name: string;
   /** What differs from the engine's own way, as the model's file explains it. */
@@ -91,4 +91,45 @@ export const variants: readonly Variant[] = [
   breaks("underWay<=1", "caps", "the lock in the statement that counts", { LOCK: 1 }),
   breaks("underWay<=1", "caps", "the lock given up before the commit", { LOCK: 2 }),
   breaks("underWay<1", "caps", "witness: the cap is reached", { WITNESS: 1 }),
+
+  holds("joins", "ours, 3 crashes, 2 lost acknowledgements", { CRASHES: 3, REPEATS: 2 }),
+  holds("joins", "ours, paused and resumed meanwhile", { STEER: 1 }),
+  holds("joins", "ours, repaired by two at once, and steered", {
+    REPAIR: 1,
+    REPAIRERS: 2,
+    DAMAGE: 1,
+    STEER: 1,
+  }),
+  holds("joins", "ours, with all of that at once", { REPAIR: 1, STEER: 1, CRASHES: 1 }),
+  breaks("tasks==1", "joins", "no lock: both read the counter before either commits", { LOCK: 0 }),
+  breaks("tasks==1", "joins", "the lock after the counter was read", { LOCK: 1 }),
+  breaks("tasks==1", "joins", "counted anew, with a snapshot older than the lock", { LOCK: 2 }),
+  breaks("tasks==1", "joins", "the run goes on behind the end, and who does it dies", {
+    ADVANCE: 0,
+  }),
+  holds("joins", "the same, and the maintenance repairs it", { ADVANCE: 0, REPAIR: 1 }),
+  breaks("ended[1]", "joins", "an end that is repeated counts again", { ASKS: 0 }),
+  breaks("tasks<=1", "joins", "two repair without the lock", {
+    REPAIR: 2,
+    REPAIRERS: 2,
+    DAMAGE: 1,
+  }),
+  breaks("tasks==1", "joins", "a repair without the lock, and a resume", {
+    REPAIR: 2,
+    DAMAGE: 1,
+    STEER: 1,
+  }),
+  breaks("tasks==1", "joins", "a resume without the lock, and an end", { STEER: 2 }),
+  breaks("paused", "joins", "a pause without the lock, and an end", { STEER: 3 }),
+  breaks("locked==0", "joins", "witness: somebody waits for the lock", { WITNESS: 1 }),
+  breaks("locked!=self", "joins", "witness: somebody dies with the lock", { WITNESS: 2 }),
+  breaks("violated 0", "joins", "witness: the join is met while the run is paused", {
+    WITNESS: 3,
+    STEER: 1,
+  }),
+  breaks("violated 0", "joins", "witness: something is repaired", {
+    WITNESS: 4,
+    REPAIR: 1,
+    DAMAGE: 1,
+  }),
 ];

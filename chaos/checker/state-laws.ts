@@ -39,7 +39,10 @@ export const stateLaws: readonly Law[] = [
        where not (is_first and from_status is null and to_status = 'PENDING')
          and not exists (
            select from chaos.allowed_edges allowed
-            where allowed.from_status = e.from_status and allowed.to_status = e.to_status)`,
+            where allowed.from_status = e.from_status and allowed.to_status = e.to_status)
+         -- A node that had not begun when its run was paused: as if it had never been sent.
+         and not (from_status in ('PENDING', 'CLAIMED') and to_status is null and exists (
+           select from chaos.taken_back t where t.task_id = e.task_id and t.xid = e.xid))`,
   },
   {
     says: "what the journal says last is what is stored",

@@ -91,3 +91,17 @@ export const databaseFaults: readonly Fault[] = [
     },
   },
 ];
+
+/** Where workflows run. */
+export const runDatabaseFaults: readonly Fault[] = [
+  held(
+    "rows of runs locked",
+    2,
+    [500, 4_000],
+    [
+      "begin",
+      `select from posthaste.workflow_states where ended_at is null order by workflow_id limit 10
+          for update skip locked`,
+    ],
+  ),
+];

@@ -82,3 +82,6 @@ export const networkFaults: readonly Fault[] = [
   loseAcknowledgement("claim", 3),
   loseAcknowledgement("send", 2),
 ];
+
+/** Where workflows run. */
+export const runNetworkFaults: readonly Fault[] = [loseAcknowledgement("node end", 4)];

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { checkLaws, laws } from "../../../../chaos/checker/check-laws.ts";
+import { checkLaws, taskLaws } from "../../../../chaos/checker/check-laws.ts";
 import { installJournal } from "../../../../chaos/journal.ts";
 import { defineTask, fixed, TaskError, type TaskContext } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
@@ -152,7 +152,7 @@ const planted: Readonly<Record<string, string>> = {
   "no cap is exceeded": "update chaos.caps set cap = 0",
 };
 
-test.each(laws.map(({ says }) => says))("finds what breaks: %s", async (says) => {
+test.each(taskLaws.map(({ says }) => says))("finds what breaks: %s", async (says) => {
   const plant = planted[says];
   if (plant === undefined) throw new Error(`no fault is planted for: ${says}`);
   expect(await lawsBrokenBy(plant)).toContain(says);

@@ -15,17 +15,26 @@ const reached = [
   "a payment in the transaction of its completion",
   "a worker killed",
   "the server restarted without a goodbye",
+  "a run completed",
+  "a run failed",
+  "a run cancelled",
+  "a nested run completed",
+  "a node skipped",
+  "a task taken back because its run was paused",
+  "a node started over",
+  "a fan-out during a fault",
 ];
 
-test("workers that are killed, frozen and cut off, on a server that restarts, break no law", async () => {
+test("workers that are killed, frozen and cut off, on a server that restarts, break no law, nor do workflows beside", async () => {
   const report = await runChaos({
     seed: SEED,
     durationMs: 14_000,
     workers: 3,
+    workflows: true,
     gapMs: [200, 700],
     say: () => undefined,
   });
-  figures("a short run", { tasks: report.tasks, ...report.faults });
+  figures("a short run", { tasks: report.tasks, runs: report.runs, ...report.faults });
   expect(report.violations, `everything is kept in ${report.folder}`).toEqual([]);
   rmSync(report.folder, { recursive: true, force: true }); // kept, because so short a run is inconclusive
   expect(report.quietAfterMs).toBeTypeOf("number");
