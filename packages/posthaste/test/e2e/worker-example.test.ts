@@ -11,8 +11,9 @@ it("the worker example says what happened, ends with 0 and leaves nothing behind
   stage,
 }) => {
   const cwd = stage.directory();
+  const { printed } = await runExample("worker/main.ts", cwd);
 
-  expect(await runExample("worker/main.ts", cwd)).toEqual([
+  expect(printed).toEqual([
     "transaction: 300 left, then NO_FUNDS; { charges: 1 }",
     "paused queue: 1 receipt waits",
     "context: shop@example.org: o-1 costs 7.00",

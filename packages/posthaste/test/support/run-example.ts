@@ -7,14 +7,21 @@ import { promisify } from "node:util";
 
 export const repository = fileURLToPath(new URL("../../../../", import.meta.url));
 
-/** What it printed. Rejects unless it ends with 0 within a minute. The server is in `cwd`. */
-export async function runExample(program: string, cwd: string): Promise<readonly string[]> {
+export interface RanExample {
+  readonly printed: readonly string[];
+  /** Log lines about runs that stood still, which the maintenance mends after a while: there should be none. */
+  readonly stuck: readonly string[];
+}
+
+/** Rejects unless it ends with 0 within a minute. The server is in `cwd`. */
+export async function runExample(program: string, cwd: string): Promise<RanExample> {
   const { DATABASE_URL: _, ...env } = process.env;
   const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
-  const { stdout } = await promisify(execFile)(
+  const { stdout, stderr } = await promisify(execFile)(
     process.execPath,
     ["--import", tsx, join(repository, "examples", program)],
     { cwd, env, timeout: 60_000 },
   );
-  return stdout.split("\n");
+  const stuck = stderr.split("\n").filter((line) => line.includes("stuck"));
+  return { printed: stdout.split("\n"), stuck };
 }
