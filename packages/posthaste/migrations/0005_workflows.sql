@@ -5,7 +5,7 @@
 -- updated (except when a run ends), so that most of their updates stay on their page.
 --
 -- One lock for a tree of runs: whoever changes anything of a run, of a run nested in it, or ends one of its tasks, holds
--- the row of the ROOT run in workflow_states. Roots are locked in id order, and before any row of a task. See 0006.
+-- the row of the ROOT run in workflow_states. Roots are locked in id order, and before any row of a task. See 0007.
 
 create table @schema.workflow_graphs (
   graph_id  integer generated always as identity primary key,
@@ -94,7 +94,7 @@ create table @schema.workflow_states (
   cancel_requested_at timestamptz,
   paused_at           timestamptz,
   ended_at            timestamptz,
-  -- Nodes that have not ended, gates included. Null until they are written.
+  -- Nodes that have not ended, gates included.
   open_nodes          integer not null,
   -- Nodes that have, gates and items not counted; failed_required: those that are not optional.
   completed           integer not null default 0,
