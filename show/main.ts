@@ -7,8 +7,15 @@ import { recovery } from "./recovery.ts";
 import type { Shows } from "./show.ts";
 import { speed } from "./speed.ts";
 import { worker } from "./worker.ts";
+import { workflows } from "./workflows.ts";
 
-const areas: Readonly<Record<string, Shows>> = { foundation, speed, worker, recovery };
+const areas: Readonly<Record<string, Shows>> = {
+  foundation,
+  speed,
+  worker,
+  recovery,
+  workflows,
+};
 
 const [wanted] = process.argv.slice(2);
 const [area = "", number = ""] = wanted?.split(".") ?? [];

@@ -50,8 +50,9 @@ create table @schema.graph_nodes (
   primary key (graph_id, node_no)
 );
 
--- from the name of a node, as tasks carry it, to its number
-create unique index graph_nodes_id_idx on @schema.graph_nodes (graph_id, id);
+-- from the name of a node, as tasks carry it, to its number. The name first: with the graph first, a look-up by number
+-- would take it for as good as the primary key while the table is small, and later walk through whole graphs.
+create unique index graph_nodes_id_idx on @schema.graph_nodes (id, graph_id);
 
 create table @schema.graph_edges (
   graph_id    integer not null,
@@ -61,6 +62,9 @@ create table @schema.graph_edges (
   accepts_end boolean not null,
   primary key (graph_id, from_no, to_no)
 );
+
+-- what a node waits for: recounting, and the search for runs that are stuck
+create index graph_edges_to_idx on @schema.graph_edges (graph_id, to_no);
 
 -- What was started: never changes.
 create table @schema.workflows (

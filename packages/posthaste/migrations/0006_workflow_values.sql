@@ -4,11 +4,64 @@
 -- task, under a lock: no decision waits for another process while a lock is held, and whoever ends a task (a worker, the
 -- reaper, an operator with psql) advances its run by the same rule.
 
--- Holes name a node by its id; the engine finds it by number.
+-- One row by its key. Where these tables are empty, a join with them may be planned as a walk through a whole index, since
+-- that costs as little as a look-up; sessions keep such plans, and a hundred thousand runs later one step of one run read
+-- 875,000 pages. With a limit of their own these cannot become a join: the key is always looked up. For the same reason
+-- rows are updated by the place where they were found, which nobody changes without the lock of the run's root, and where
+-- a table is joined it is by a query with "offset 0".
+
+create function @schema.plan_of(graph integer, node integer) returns setof @schema.graph_nodes
+language sql stable rows 1
+begin atomic
+  select * from @schema.graph_nodes where graph_id = plan_of.graph and node_no = plan_of.node limit 1;
+end;
+
+create function @schema.run_of(run uuid) returns setof @schema.workflows
+language sql stable rows 1
+begin atomic
+  select * from @schema.workflows where workflow_id = run_of.run limit 1;
+end;
+
+create function @schema.graph_of(graph integer) returns setof @schema.workflow_graphs
+language sql stable rows 1
+begin atomic
+  select * from @schema.workflow_graphs where graph_id = graph_of.graph limit 1;
+end;
+
+create function @schema.state_of(run uuid)
+returns table (place tid, status text, ended_at timestamptz, result jsonb, error jsonb)
+language sql stable rows 1
+begin atomic
+  select s.ctid, s.status, s.ended_at, s.result, s.error
+    from @schema.workflow_states as s where s.workflow_id = state_of.run limit 1;
+end;
+
+-- A node, or with an item's number that item.
+create function @schema.node_at(run uuid, node integer, which integer)
+returns table (place tid, graph_id integer, status text, task_id uuid, child_id uuid, items_failed integer, chosen integer[],
+               error jsonb)
+language sql stable rows 1
+begin atomic
+  select n.ctid, n.graph_id, n.status, n.task_id, n.child_id, n.items_failed, n.chosen, n.error
+    from @schema.workflow_nodes as n
+   where n.workflow_id = node_at.run and n.node_no = node_at.node and n.item = node_at.which
+   limit 1;
+end;
+
+create function @schema.end_of(task uuid) returns table (status text, result jsonb, error jsonb)
+language sql stable rows 1
+begin atomic
+  select f.status, f.result, f.error from @schema.finished_tasks as f where f.task_id = end_of.task limit 1;
+end;
+
+-- Holes name a node by its id; the engine finds it by number. Paths are written as PostgreSQL reads them.
 create function @schema.numbered(graph integer, hole jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
-return hole || coalesce((select jsonb_build_object('no', node_no)
-                           from @schema.graph_nodes where graph_id = graph and id = hole ->> 'from'), '{}');
+return hole
+    || jsonb_build_object('to', array(select jsonb_array_elements_text(hole -> 'path'))::text,
+                          'in', array(select jsonb_array_elements_text(hole -> 'at'))::text)
+    || coalesce((select jsonb_build_object('no', node_no, 'kind', kind)
+                   from @schema.graph_nodes where graph_id = graph and id = hole ->> 'from'), '{}');
 
 create function @schema.numbered_holes(graph integer, filled jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
@@ -51,7 +104,9 @@ begin
   select new_id, source.node_no, target.nth - 1, need ->> 'accepts' = 'end'
     from jsonb_array_elements(store_graph.graph -> 'nodes') with ordinality as target (node, nth)
    cross join jsonb_array_elements(target.node -> 'needs') as need
-    join @schema.graph_nodes as source on source.graph_id = new_id and source.id = need ->> 'node';
+   cross join lateral (
+     select node_no from @schema.graph_nodes where graph_id = new_id and id = need ->> 'node' limit 1
+   ) as source;
   -- Second, because a hole names a node that has to be there to have a number.
   update @schema.graph_nodes as node
      set input = @schema.numbered_holes(new_id, node.input),
@@ -63,8 +118,10 @@ begin
          sources = array(select source.node_no
                            from jsonb_array_elements(store_graph.graph #> array['nodes', node.node_no::text, 'needs'])
                                 with ordinality as need (said, nth)
-                           join @schema.graph_nodes as source
-                             on source.graph_id = new_id and source.id = need.said ->> 'node'
+                          cross join lateral (
+                            select node_no from @schema.graph_nodes
+                             where graph_id = new_id and id = need.said ->> 'node' limit 1
+                          ) as source
                           order by need.nth)
    where node.graph_id = new_id;
   update @schema.workflow_graphs set output = @schema.numbered_holes(new_id, output) where graph_id = new_id;
@@ -79,21 +136,22 @@ declare
   found_node record;
   output jsonb;
 begin
-  select n.status, n.task_id, n.child_id, n.chosen, g.kind
+  select n.status, n.child_id, n.chosen, g.kind, ended.result
     into found_node
-    from @schema.workflow_nodes as n join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
-   where n.workflow_id = run and n.node_no = node and n.item = -1;
+    from @schema.node_at(run, node, -1) as n
+   cross join lateral @schema.plan_of(n.graph_id, node) as g
+    left join lateral @schema.end_of(n.task_id) as ended on true;
   if not found or found_node.status <> 'COMPLETED' then return null; end if;
   case found_node.kind
     when 'task' then
-      select result into output from @schema.finished_tasks where task_id = found_node.task_id;
+      output := found_node.result;
     when 'workflow' then
       select result into output from @schema.workflow_states where workflow_id = found_node.child_id;
     when 'each' then
       select coalesce(jsonb_agg(coalesce(ended.result, nested.result) order by n.item), '[]') into output
         from @schema.workflow_nodes as n
-        left join @schema.finished_tasks as ended on ended.task_id = n.task_id
-        left join @schema.workflow_states as nested on nested.workflow_id = n.child_id
+        left join lateral @schema.end_of(n.task_id) as ended on true
+        left join lateral @schema.state_of(n.child_id) as nested on true
        where n.workflow_id = run and n.node_no = node and n.item >= 0;
     when 'any' then
       output := @schema.node_output(run, found_node.chosen[1]);
@@ -115,8 +173,7 @@ declare
 begin
   select coalesce(n.error, f.error) as error, f.status, n.items_failed, n.task_id
     into failed
-    from @schema.workflow_nodes as n left join @schema.finished_tasks as f on f.task_id = n.task_id
-   where n.workflow_id = run and n.node_no = node and n.item = which;
+    from @schema.node_at(run, node, which) as n left join lateral @schema.end_of(n.task_id) as f on true;
   if failed.error is not null then return failed.error; end if;
   if failed.items_failed > 0 then
     return (
@@ -146,8 +203,7 @@ declare
   output jsonb;
 begin
   select n.status, n.task_id, n.child_id, g.id into found_node
-    from @schema.workflow_nodes as n join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
-   where n.workflow_id = run and n.node_no = node and n.item = which;
+    from @schema.node_at(run, node, which) as n cross join lateral @schema.plan_of(n.graph_id, node) as g;
   case found_node.status
     when 'COMPLETED' then
       if which < 0 then
@@ -181,17 +237,35 @@ language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = o
 begin atomic
   select g.id, @schema.node_result(n.workflow_id, n.node_no, -1)
     from @schema.workflow_nodes as n
-    join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
+   cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
    where n.workflow_id = workflow_results.id and n.item = -1 and not g.is_gate
      and (workflow_results.nodes is null or g.id = any (workflow_results.nodes))
    order by n.node_no;
 end;
 
+-- The results of a fan-out's items, in their order; null in the place of one that has not ended.
+create function @schema.workflow_items(id uuid, node text) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+#variable_conflict use_column
+begin
+  return (
+    select jsonb_agg(@schema.node_result(n.workflow_id, n.node_no, n.item) order by n.item)
+      from @schema.run_of(workflow_items.id) as run
+     cross join lateral (
+       select node_no from @schema.graph_nodes where graph_id = run.graph_id and id = workflow_items.node limit 1
+     ) as g
+     cross join lateral (
+       select workflow_id, node_no, item from @schema.workflow_nodes
+        where workflow_id = run.workflow_id and node_no = g.node_no and item >= 0 offset 0
+     ) as n);
+end
+$$;
+
 -- Null: there is no such value.
 create function @schema.hole_value(run uuid, hole jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
 language plpgsql stable as $$
 declare
-  place constant text[] := array(select jsonb_array_elements_text(hole -> 'at'));
+  place constant text[] := (hole ->> 'in')::text[];
   value jsonb;
 begin
   case hole ->> 'from'
@@ -201,7 +275,17 @@ begin
     else
       case hole ->> 'part'
         when 'output' then
-          value := @schema.node_output(run, (hole -> 'no')::integer);
+          if hole ->> 'kind' = 'task' then -- nearly always
+            select ended.result into value
+              from @schema.workflow_nodes as n cross join lateral (
+                select result from @schema.finished_tasks where task_id = n.task_id limit 1
+              ) as ended
+             where n.workflow_id = run and n.node_no = (hole -> 'no')::integer and n.item = -1
+               and n.status = 'COMPLETED'
+             limit 1;
+          else
+            value := @schema.node_output(run, (hole -> 'no')::integer);
+          end if;
         when 'result' then
           value := @schema.node_result(run, (hole -> 'no')::integer, -1);
         else
@@ -218,13 +302,16 @@ $$;
 create function @schema.fill(run uuid, filled jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
 language plpgsql stable as $$
 declare
+  holes constant jsonb := filled -> 'holes';
   whole jsonb := filled -> 'template';
   hole jsonb;
   place text[];
   value jsonb;
 begin
-  for hole in select * from jsonb_array_elements(filled -> 'holes') loop
-    place := array(select jsonb_array_elements_text(hole -> 'path'));
+  -- Expressions without a query in them: this runs for every node and every item.
+  for nth in 0 .. jsonb_array_length(holes) - 1 loop
+    hole := holes -> nth;
+    place := (hole ->> 'to')::text[];
     value := @schema.hole_value(run, hole, run_input, item, item_no);
     if cardinality(place) = 0 then
       return value;

@@ -10,9 +10,11 @@ begin
      where not exists (
        select from jsonb_array_elements_text(one_case) as wanted
         where not exists (
-          select from @schema.graph_nodes as g
-            join @schema.workflow_nodes as n on n.workflow_id = run and n.node_no = g.node_no and n.item = -1
-           where g.graph_id = graph and g.id = wanted and n.status = 'COMPLETED')));
+          select from (
+            select node_no from @schema.graph_nodes where graph_id = graph and id = wanted offset 0
+          ) as g
+           cross join lateral @schema.node_at(run, g.node_no, -1) as n
+           where n.status = 'COMPLETED')));
 end
 $$;
 
@@ -25,7 +27,7 @@ declare
 begin
   select g.id, @schema.node_error(run, n.node_no, -1) as error into failed
     from @schema.workflow_nodes as n
-    join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
+   cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
    where n.workflow_id = run and n.item = -1 and n.status = 'FAILED'
      and case when cases is null then not g.is_optional
               else exists (select from jsonb_array_elements(cases) as one_case where one_case ? g.id) end
@@ -45,7 +47,14 @@ $$;
 create function @schema.end_nested(ids uuid[], out ended @schema.ended_node[], out items @schema.ended_node[])
 language plpgsql volatile as $$
 begin
-  with above as (
+  with over as materialized (
+    select s.status, s.error, w.workflow_id, n.place
+      from unnest(ids) as ended (id)
+     cross join lateral @schema.state_of(ended.id) as s
+     cross join lateral @schema.run_of(ended.id) as w
+     cross join lateral @schema.node_at(w.parent_id, w.parent_node, w.parent_item) as n
+     where s.ended_at is not null and n.child_id = ended.id and n.status = 'RUNNING'
+  ), above as (
     update @schema.workflow_nodes as n
        set status = case when s.status = 'COMPLETED' then 'COMPLETED' else 'FAILED' end,
            ended_at = clock_timestamp(),
@@ -53,11 +62,8 @@ begin
              'code', 'SUBWORKFLOW_FAILED',
              'message', format('the nested workflow ended %s: %s', s.status, s.error ->> 'message'),
              'data', jsonb_build_object('workflowId', s.workflow_id, 'status', s.status, 'error', s.error)) end
-      from @schema.workflow_states as s
-      join @schema.workflows as w on w.workflow_id = s.workflow_id
-     where s.workflow_id = any (ids) and s.ended_at is not null
-       and n.workflow_id = w.parent_id and n.node_no = w.parent_node and n.item = w.parent_item
-       and n.child_id = s.workflow_id and n.status = 'RUNNING'
+      from over as s
+     where n.ctid = s.place
     returning n.workflow_id, n.graph_id, n.node_no, n.status, n.item
   )
   select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item < 0),
@@ -74,12 +80,12 @@ declare
   finished uuid[];
 begin
   with done as materialized (
-    select s.workflow_id, s.cancel_requested_at is not null as is_cancelled, w.graph_id, w.input, g.success, g.output,
+    select s.ctid as place, s.cancel_requested_at is not null as is_cancelled, w.graph_id, w.input, g.success, g.output,
            s.cancel_requested_at is null
              and @schema.run_succeeded(s.workflow_id, w.graph_id, g.success, s.failed_required) as is_success
       from @schema.workflow_states as s
-      join @schema.workflows as w on w.workflow_id = s.workflow_id
-      join @schema.workflow_graphs as g on g.graph_id = w.graph_id
+     cross join lateral @schema.run_of(s.workflow_id) as w
+     cross join lateral @schema.graph_of(w.graph_id) as g
      where s.workflow_id = any (ids) and s.open_nodes = 0 and s.ended_at is null
        and (s.status = 'RUNNING' or s.cancel_requested_at is not null)
   ), changed as (
@@ -92,7 +98,7 @@ begin
              when done.is_cancelled then '{"code": "WORKFLOW_CANCELLED", "message": "the workflow was cancelled"}'
              when not done.is_success then @schema.run_error(s.workflow_id, done.graph_id, done.success) end
       from done
-     where s.workflow_id = done.workflow_id
+     where s.ctid = done.place
     returning s.workflow_id
   )
   select array_agg(workflow_id) into finished from changed;
@@ -110,15 +116,19 @@ begin
     select workflow_id, node_no, count(*)::integer as ends,
            (count(*) filter (where status <> 'COMPLETED'))::integer as failures
       from unnest(items) group by workflow_id, node_no
+  ), fan as materialized (
+    select tally.ends, tally.failures, n.place
+      from tally cross join lateral @schema.node_at(tally.workflow_id, tally.node_no, -1) as n
+     where n.status = 'RUNNING'
   ), counted as (
     update @schema.workflow_nodes as n
-       set items_left = n.items_left - tally.ends,
-           items_failed = n.items_failed + tally.failures,
-           status = case when n.items_left > tally.ends then n.status
-                         when n.items_failed + tally.failures = 0 then 'COMPLETED' else 'FAILED' end,
-           ended_at = case when n.items_left <= tally.ends then clock_timestamp() end
-      from tally
-     where n.workflow_id = tally.workflow_id and n.node_no = tally.node_no and n.item = -1 and n.status = 'RUNNING'
+       set items_left = n.items_left - fan.ends,
+           items_failed = n.items_failed + fan.failures,
+           status = case when n.items_left > fan.ends then n.status
+                         when n.items_failed + fan.failures = 0 then 'COMPLETED' else 'FAILED' end,
+           ended_at = case when n.items_left <= fan.ends then clock_timestamp() end
+      from fan
+     where n.ctid = fan.place
     returning n.workflow_id, n.graph_id, n.node_no, n.status
   )
   select array_agg(counted::@schema.ended_node) into ended from counted where status <> 'RUNNING';
@@ -139,22 +149,24 @@ begin
            (count(*) filter (where e.status = 'FAILED'))::integer as failed,
            (count(*) filter (where e.status = 'FAILED' and not g.is_optional))::integer as failed_required
       from unnest(ended) as e
-      join @schema.graph_nodes as g on g.graph_id = e.graph_id and g.node_no = e.node_no
+     cross join lateral @schema.plan_of(e.graph_id, e.node_no) as g
      group by e.workflow_id, e.graph_id
+  ), run as materialized (
+    select tally.*, s.place from tally cross join lateral @schema.state_of(tally.workflow_id) as s
   ), counted as (
     update @schema.workflow_states as s
-       set open_nodes = s.open_nodes - tally.ends,
-           completed = s.completed + tally.completed,
-           skipped = s.skipped + tally.skipped,
-           failed = s.failed + tally.failed,
-           failed_required = s.failed_required + tally.failed_required
-      from tally
-     where s.workflow_id = tally.workflow_id
-    returning s.workflow_id, tally.graph_id,
-              tally.failed_required > 0 and s.status = 'RUNNING' and s.cancel_requested_at is null as has_failed
+       set open_nodes = s.open_nodes - run.ends,
+           completed = s.completed + run.completed,
+           skipped = s.skipped + run.skipped,
+           failed = s.failed + run.failed,
+           failed_required = s.failed_required + run.failed_required
+      from run
+     where s.ctid = run.place
+    returning s.workflow_id, run.graph_id,
+              run.failed_required > 0 and s.status = 'RUNNING' and s.cancel_requested_at is null as has_failed
   )
   select array_agg(c.workflow_id) into pausing
-    from counted as c join @schema.workflow_graphs as g on g.graph_id = c.graph_id
+    from counted as c cross join lateral @schema.graph_of(c.graph_id) as g
    where c.has_failed and g.on_error = 'pause';
   return pausing;
 end
@@ -171,19 +183,27 @@ begin
            (count(*) filter (where t.status = 'COMPLETED' or e.accepts_end))::integer as met,
            (count(*) filter (where t.status <> 'COMPLETED' and not e.accepts_end))::integer as lost
       from unnest(told) as t
-      join @schema.graph_edges as e on e.graph_id = t.graph_id and e.from_no = t.node_no
+     cross join lateral (
+       select to_no, accepts_end from @schema.graph_edges
+        where graph_id = t.graph_id and from_no = t.node_no offset 0
+     ) as e
      group by t.workflow_id, t.graph_id, e.to_no
+  ), waiting as materialized (
+    select news.met, news.lost, g.needs, g.required, n.place
+      from news
+     cross join lateral @schema.plan_of(news.graph_id, news.to_no) as g
+     cross join lateral @schema.node_at(news.workflow_id, news.to_no, -1) as n
+     where n.status = 'PENDING'
   ), judged as (
     update @schema.workflow_nodes as n
-       set met = n.met + news.met,
-           lost = n.lost + news.lost,
-           status = case when g.needs - n.lost - news.lost < g.required then 'SKIPPED'
-                         when n.met + news.met >= g.required then 'READY'
+       set met = n.met + w.met,
+           lost = n.lost + w.lost,
+           status = case when w.needs - n.lost - w.lost < w.required then 'SKIPPED'
+                         when n.met + w.met >= w.required then 'READY'
                          else 'PENDING' end,
-           ended_at = case when g.needs - n.lost - news.lost < g.required then clock_timestamp() end
-      from news
-      join @schema.graph_nodes as g on g.graph_id = news.graph_id and g.node_no = news.to_no
-     where n.workflow_id = news.workflow_id and n.node_no = news.to_no and n.item = -1 and n.status = 'PENDING'
+           ended_at = case when w.needs - n.lost - w.lost < w.required then clock_timestamp() end
+      from waiting as w
+     where n.ctid = w.place
     returning n.workflow_id, n.graph_id, n.node_no, n.status
   )
   select array_agg(judged::@schema.ended_node) filter (where status = 'SKIPPED'),
@@ -206,7 +226,7 @@ declare
   part record;
 begin
   select array_agg(distinct g.kind) into kinds
-    from unnest(nodes) as r join @schema.graph_nodes as g on g.graph_id = r.graph_id and g.node_no = r.node_no;
+    from unnest(nodes) as r cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g;
   woken := '[]';
   if kinds && array['any', 'quorum', 'when'] then
     ended := @schema.pass_gates(nodes);
@@ -223,8 +243,9 @@ begin
     for fan in
       select r.workflow_id, r.graph_id, r.node_no
         from unnest(nodes) as r
-        join @schema.workflow_states as s on s.workflow_id = r.workflow_id and s.status = 'RUNNING'
-        join @schema.graph_nodes as g on g.graph_id = r.graph_id and g.node_no = r.node_no and g.kind = 'each'
+       cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g
+       cross join lateral @schema.state_of(r.workflow_id) as s
+       where g.kind = 'each' and s.status = 'RUNNING'
     loop
       select * into part from @schema.fan_out(fan);
       ended := ended || part.ended;

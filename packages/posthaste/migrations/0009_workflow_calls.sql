@@ -14,20 +14,22 @@ declare
   items @schema.ended_node[];
 begin
   with said as materialized (
-    select s.workflow_id, s.task_id, g.node_no,
-           case when s.node like '%]' then split_part(rtrim(s.node, ']'), '[', 2)::integer else -1 end as item,
-           f.status = 'COMPLETED' and f.result is not null as is_success
+    select n.place, f.status = 'COMPLETED' and f.result is not null as is_success
       from @schema.submissions as s
-      join @schema.finished_tasks as f on f.task_id = s.task_id
-      join @schema.workflows as w on w.workflow_id = s.workflow_id
-      join @schema.graph_nodes as g on g.graph_id = w.graph_id and g.id = split_part(s.node, '[', 1)
+     cross join lateral @schema.end_of(s.task_id) as f
+     cross join lateral @schema.run_of(s.workflow_id) as w
+     cross join lateral (
+       select node_no from @schema.graph_nodes where graph_id = w.graph_id and id = split_part(s.node, '[', 1) limit 1
+     ) as g
+     cross join lateral @schema.node_at(s.workflow_id, g.node_no,
+       case when s.node like '%]' then split_part(rtrim(s.node, ']'), '[', 2)::integer else -1 end) as n
      where s.task_id = any (task_ids) and s.workflow_id is not null
+       and n.task_id = s.task_id and n.status = 'ENQUEUED'
   ), changed as (
     update @schema.workflow_nodes as n
        set status = case when said.is_success then 'COMPLETED' else 'FAILED' end, ended_at = clock_timestamp()
       from said
-     where n.workflow_id = said.workflow_id and n.node_no = said.node_no and n.item = said.item
-       and n.task_id = said.task_id and n.status = 'ENQUEUED'
+     where n.ctid = said.place
     returning n.workflow_id, n.graph_id, n.node_no, n.status, n.item
   )
   select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item < 0),
@@ -52,7 +54,7 @@ begin
     insert into @schema.workflows (workflow_id, root_id, started_at, graph_id, name, key, input)
     select asked.id, asked.id, clock_timestamp(), asked.graph, g.name, asked.key, asked.input
       from unnest(ids, graphs, inputs, keys) as asked (id, graph, input, key)
-      join @schema.workflow_graphs as g on g.graph_id = asked.graph
+     cross join lateral @schema.graph_of(asked.graph) as g
      order by g.name, asked.key, asked.id
     on conflict do nothing
     returning *
@@ -92,9 +94,11 @@ return array(
   with recursive tree as (
     select unnest(ids) as workflow_id
     union
-    select w.workflow_id from tree join @schema.workflows as w on w.parent_id = tree.workflow_id
+    select w.workflow_id from tree cross join lateral (
+      select workflow_id from @schema.workflows where parent_id = tree.workflow_id offset 0
+    ) as w
   )
-  select s.workflow_id from tree join @schema.workflow_states as s on s.workflow_id = tree.workflow_id
+  select tree.workflow_id from tree cross join lateral @schema.state_of(tree.workflow_id) as s
    where s.ended_at is null);
 
 -- Takes tasks of these runs out of the line that have not begun: as if they had never been sent. A task that moves while
@@ -107,6 +111,8 @@ begin
   loop
     queued := array(select task_id from @schema.workflow_nodes
                      where workflow_id = any (runs) and status = 'ENQUEUED' order by task_id);
+    -- In the order of those who start what they have fetched ahead.
+    perform from @schema.active_tasks where task_id = any (queued) and started_at is null order by task_id for update;
     with unlined as (
       delete from @schema.ready_tasks
        where ctid = any (array(select @schema.ready_row(id) from unnest(queued) as id)) and coalesce(run_no, 0) = 0
@@ -126,10 +132,12 @@ begin
       select from @schema.workflow_nodes as n
        where n.workflow_id = any (runs) and n.status = 'ENQUEUED'
          and (exists (select from @schema.ready_tasks as r
-                       where r.ctid = any (array(select @schema.ready_row(n.task_id))) and coalesce(r.run_no, 0) = 0)
+                       where r.ctid = any (array(select @schema.ready_row(n.task_id))) and coalesce(r.run_no, 0) = 0
+                      offset 0)
               or exists (select from @schema.active_tasks as a
                           where a.task_id = n.task_id and a.started_at is null and a.run_no = 0
-                            and a.cancel_requested_at is null)));
+                            and a.cancel_requested_at is null
+                         offset 0)));
   end loop;
 end
 $$;
@@ -145,8 +153,7 @@ begin
        set status = 'PAUSED', paused_at = clock_timestamp(),
            error = case when s.failed_required > 0 then (
              select @schema.run_error(s.workflow_id, w.graph_id, g.success)
-               from @schema.workflows as w join @schema.workflow_graphs as g on g.graph_id = w.graph_id
-              where w.workflow_id = s.workflow_id) end
+               from @schema.run_of(s.workflow_id) as w cross join lateral @schema.graph_of(w.graph_id) as g) end
      where s.workflow_id = any (@schema.open_tree(ids)) and s.status = 'RUNNING' and s.cancel_requested_at is null
     returning s.workflow_id
   )
@@ -169,8 +176,8 @@ begin
   for fan in
     select distinct n.workflow_id, n.graph_id, n.node_no, w.input, g.over
       from @schema.workflow_nodes as n
-      join @schema.workflows as w on w.workflow_id = n.workflow_id
-      join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
+     cross join lateral @schema.run_of(n.workflow_id) as w
+     cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
      where n.workflow_id = any (runs) and n.item >= 0 and n.status = 'READY'
   loop
     select * into part from @schema.send_items(

@@ -4,22 +4,24 @@
 create function @schema.recount_needs(run uuid) returns void
 language plpgsql volatile as $$
 begin
-  update @schema.workflow_nodes as n
-     set met = counted.met, lost = counted.lost
-    from (
-      select waiting.node_no,
+  with counted as materialized (
+      select waiting.ctid as place,
              (count(*) filter (where source.status = 'COMPLETED'
                                   or (e.accepts_end and source.status in ('FAILED', 'SKIPPED'))))::integer as met,
              (count(*) filter (where not e.accepts_end and source.status in ('FAILED', 'SKIPPED')))::integer as lost
         from @schema.workflow_nodes as waiting
-        join @schema.graph_edges as e on e.graph_id = waiting.graph_id and e.to_no = waiting.node_no
-        join @schema.workflow_nodes as source
-          on source.workflow_id = run and source.node_no = e.from_no and source.item = -1
+       cross join lateral (
+         select from_no, accepts_end from @schema.graph_edges
+          where graph_id = waiting.graph_id and to_no = waiting.node_no offset 0
+       ) as e
+       cross join lateral @schema.node_at(run, e.from_no, -1) as source
        where waiting.workflow_id = run and waiting.item = -1 and waiting.status = 'PENDING'
-       group by waiting.node_no
-    ) as counted
-   where n.workflow_id = run and n.node_no = counted.node_no and n.item = -1
-     and (n.met, n.lost) is distinct from (counted.met, counted.lost);
+       group by waiting.ctid
+  )
+  update @schema.workflow_nodes as n
+     set met = counted.met, lost = counted.lost
+    from counted
+   where n.ctid = counted.place and (n.met, n.lost) is distinct from (counted.met, counted.lost);
 end
 $$;
 
@@ -37,7 +39,7 @@ begin
              (count(*) filter (where n.status = 'FAILED'))::integer as failed,
              (count(*) filter (where n.status = 'FAILED' and not g.is_optional))::integer as failed_required
         from @schema.workflow_nodes as n
-        join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
+       cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
        where n.workflow_id = run and n.item = -1
     ) as counted
    where s.workflow_id = run;
@@ -50,14 +52,18 @@ create function @schema.judge_waiting(
 )
 language plpgsql volatile as $$
 begin
-  with judged as (
-    update @schema.workflow_nodes as n
-       set status = case when g.needs - n.lost < g.required then 'SKIPPED' else 'READY' end,
-           ended_at = case when g.needs - n.lost < g.required then clock_timestamp() end
-      from @schema.graph_nodes as g
+  with waiting as materialized (
+    select n.ctid as place, g.needs - n.lost < g.required as is_lost
+      from @schema.workflow_nodes as n
+     cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
      where n.workflow_id = run and n.item = -1 and n.status = 'PENDING'
-       and g.graph_id = n.graph_id and g.node_no = n.node_no
        and (g.needs - n.lost < g.required or n.met >= g.required)
+  ), judged as (
+    update @schema.workflow_nodes as n
+       set status = case when waiting.is_lost then 'SKIPPED' else 'READY' end,
+           ended_at = case when waiting.is_lost then clock_timestamp() end
+      from waiting
+     where n.ctid = waiting.place
     returning n.workflow_id, n.graph_id, n.node_no, n.status
   )
   select array_agg(judged::@schema.ended_node) filter (where status = 'SKIPPED'),
@@ -94,9 +100,10 @@ begin
   end if;
   select asked.node, n.status into wrong
     from unnest(retry_workflow.nodes) as asked (node)
-    left join @schema.graph_nodes as g on g.graph_id = run.graph_id and g.id = asked.node
-    left join @schema.workflow_nodes as n
-      on n.workflow_id = retry_workflow.id and n.node_no = g.node_no and n.item = -1
+    left join lateral (
+      select node_no from @schema.graph_nodes where graph_id = run.graph_id and id = asked.node limit 1
+    ) as g on true
+    left join lateral @schema.node_at(retry_workflow.id, g.node_no, -1) as n on true
    where n.status is distinct from 'FAILED'
    limit 1;
   if found then
@@ -109,13 +116,15 @@ begin
       select e.to_no as node_no from @schema.graph_edges as e
        where e.graph_id = run.graph_id and e.from_no = any (picked)
       union
-      select e.to_no from behind join @schema.graph_edges as e on e.graph_id = run.graph_id and e.from_no = behind.node_no
+      select e.to_no from behind cross join lateral (
+        select to_no from @schema.graph_edges where graph_id = run.graph_id and from_no = behind.node_no offset 0
+      ) as e
     )
     select node_no from behind);
   -- One of them that follows another starts over as its follower.
   picked := array(select no from unnest(picked) as no where no <> all (following));
   select g.id into wrong
-    from @schema.workflow_nodes as n join @schema.graph_nodes as g on g.graph_id = n.graph_id and g.node_no = n.node_no
+    from @schema.workflow_nodes as n cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
    where n.workflow_id = retry_workflow.id and n.node_no = any (following) and n.status in ('ENQUEUED', 'RUNNING')
    limit 1;
   if found then return jsonb_build_object('answer', 'under way', 'node', wrong.id); end if;

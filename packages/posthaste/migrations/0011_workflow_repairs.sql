@@ -13,18 +13,18 @@ begin atomic
     case when exists (
            select from @schema.workflow_nodes as n
             where n.workflow_id = s.workflow_id and n.status = 'ENQUEUED'
-              and exists (select from @schema.finished_tasks as f where f.task_id = n.task_id))
+              and exists (select from @schema.finished_tasks as f where f.task_id = n.task_id offset 0))
          then 'task ended' end,
     case when exists (
            select from @schema.workflow_nodes as n
             where n.workflow_id = s.workflow_id and n.status = 'ENQUEUED'
-              and not exists (select from @schema.submissions as t where t.task_id = n.task_id))
+              and not exists (select from @schema.submissions as t where t.task_id = n.task_id offset 0))
          then 'task gone' end,
     case when exists (
            select from @schema.workflow_nodes as n
-             left join @schema.workflow_states as nested on nested.workflow_id = n.child_id
+             left join lateral @schema.state_of(n.child_id) as nested on true
             where n.workflow_id = s.workflow_id and n.status = 'RUNNING' and (n.item >= 0 or n.items_left is null)
-              and (nested.workflow_id is null or nested.ended_at is not null))
+              and (nested.place is null or nested.ended_at is not null))
          then 'nested run ended' end,
     case when exists (
            select from @schema.workflow_nodes as n
@@ -32,17 +32,18 @@ begin atomic
               and not exists (
                 select from @schema.workflow_nodes as i
                  where i.workflow_id = n.workflow_id and i.node_no = n.node_no and i.item >= 0
-                   and i.status not in ('COMPLETED', 'FAILED', 'SKIPPED')))
+                   and i.status not in ('COMPLETED', 'FAILED', 'SKIPPED')
+                offset 0))
          then 'items ended' end,
     case when exists (
            select from @schema.workflow_nodes as n
             where n.workflow_id = s.workflow_id and n.item = -1 and n.status = 'PENDING'
               and not exists (
                 select from @schema.graph_edges as e
-                  join @schema.workflow_nodes as source
-                    on source.workflow_id = n.workflow_id and source.node_no = e.from_no and source.item = -1
+                 cross join lateral @schema.node_at(n.workflow_id, e.from_no, -1) as source
                  where e.graph_id = n.graph_id and e.to_no = n.node_no
-                   and source.status not in ('COMPLETED', 'FAILED', 'SKIPPED')))
+                   and source.status not in ('COMPLETED', 'FAILED', 'SKIPPED')
+                offset 0))
          then 'nothing to wait for' end,
     case when (s.status = 'RUNNING' or s.cancel_requested_at is not null) and exists (
            select from @schema.workflow_nodes as n where n.workflow_id = s.workflow_id and n.status = 'READY')
@@ -106,7 +107,7 @@ begin
            error = case when n.task_id is not null then
              '{"code": "RESULT_NOT_AVAILABLE", "message": "the task of this node is gone, and its result with it"}'::jsonb end
      where n.workflow_id = repair_workflow.id and n.status = 'ENQUEUED'
-       and not exists (select from @schema.submissions as t where t.task_id = n.task_id)
+       and not exists (select from @schema.submissions as t where t.task_id = n.task_id offset 0)
     returning n.workflow_id, n.graph_id, n.node_no, n.status, n.item
   )
   select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node)
@@ -121,12 +122,12 @@ begin
   news := @schema.both_news(news, @schema.carry_on(part.ended, part.items, null, null));
   update @schema.workflow_nodes as n set status = 'READY', child_id = null
    where n.workflow_id = repair_workflow.id and n.status = 'RUNNING' and (n.item >= 0 or n.items_left is null)
-     and not exists (select from @schema.workflow_states as nested where nested.workflow_id = n.child_id);
+     and not exists (select from @schema.workflow_states as nested where nested.workflow_id = n.child_id offset 0);
   -- Fan-outs whose items are gone begin anew; those without an open item are over.
   update @schema.workflow_nodes as n set status = 'READY'
    where n.workflow_id = repair_workflow.id and n.item = -1 and n.status = 'RUNNING' and n.items_left > 0
      and not exists (select from @schema.workflow_nodes as i
-                      where i.workflow_id = n.workflow_id and i.node_no = n.node_no and i.item >= 0);
+                      where i.workflow_id = n.workflow_id and i.node_no = n.node_no and i.item >= 0 offset 0);
   with over as (
     update @schema.workflow_nodes as n
        set status = case when n.items_failed = 0 then 'COMPLETED' else 'FAILED' end, ended_at = clock_timestamp()
@@ -140,7 +141,7 @@ begin
     update @schema.workflow_nodes as n set status = 'SKIPPED', ended_at = clock_timestamp()
      where n.workflow_id = repair_workflow.id and n.status in ('PENDING', 'READY')
        and exists (select from @schema.workflow_states as s
-                    where s.workflow_id = n.workflow_id and s.cancel_requested_at is not null)
+                    where s.workflow_id = n.workflow_id and s.cancel_requested_at is not null offset 0)
     returning n.workflow_id, n.graph_id, n.node_no, n.status, n.item
   )
   select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item < 0),

@@ -37,7 +37,9 @@ begin
       with recursive below as (
         select old.workflow_id as id
         union all
-        select w.workflow_id from below join @schema.workflows as w on w.parent_id = below.id
+        select w.workflow_id from below cross join lateral (
+          select workflow_id from @schema.workflows where parent_id = below.id offset 0
+        ) as w
       )
       select id from below);
     runs := runs || tree;

@@ -25,7 +25,8 @@ export type {
 export type { SendManyItem } from "./app/send-many-items.ts";
 export { defineTask, implement } from "./define/define-task.ts";
 export { defineWorkflow } from "./define/define-workflow.ts";
-export type { Flow, NodeOptions } from "./define/flow.ts";
+export type { AfterOption, Flow, NodeOptions } from "./define/flow.ts";
+export type { NewNode } from "./define/flow-types.ts";
 export type {
   FailedEvent,
   Hooks,
@@ -44,7 +45,20 @@ export type {
 export { exponential, fixed } from "./define/retry-policies.ts";
 export type { CodeOf, InputOf, OutputOf, Task, TaskContract } from "./define/task.ts";
 export type { CallersTransaction, SendOptions, TaskOptions } from "./define/send-options.ts";
-export type { EachRef, JoinRef, NodeRef, Ref, RefTo } from "./define/ref-types.ts";
+// Some of these nobody writes, but declaration files of workflows name them.
+export type {
+  ConditionRef,
+  EachRef,
+  Followed,
+  JoinRef,
+  Maybe,
+  NodeRef,
+  NodeType,
+  OutputWithNodes,
+  Ref,
+  RefTo,
+  Sure,
+} from "./define/ref-types.ts";
 export type {
   AnyWorkflow,
   NodeIdOf,

@@ -68,7 +68,7 @@ function workflowOf(graph: WorkflowGraph, raw: RawOptions, draft: GraphDraft): A
     version: graph.version,
     input: isSchema(raw["input"]) ? raw["input"] : undefined,
     graph: deeplyFrozen(graph),
-    children: Object.freeze([...draft.children]),
+    children: Object.freeze([...draft.children.keys()]),
     tasks: Object.freeze([...draft.tasks]),
     problems: Object.freeze(draft.problems),
   });

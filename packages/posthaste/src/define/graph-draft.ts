@@ -15,7 +15,8 @@ const NODE_ID = /^[A-Za-z0-9_\-:.]{1,128}$/;
 export class GraphDraft implements RefScope {
   readonly nodes: GraphNode[] = [];
   readonly problems: WorkflowProblem[] = [];
-  readonly children = new Set<AnyWorkflow>();
+  /** The workflows that are nested directly, and how the graph names them. */
+  readonly children = new Map<AnyWorkflow, GraphReference>();
   readonly tasks = new Set<AnyContract>();
   /** Every id that was tried, so that a node with a mistake is not reported as missing, too. */
   readonly ids = new Set<string>();
@@ -128,9 +129,10 @@ export class GraphDraft implements RefScope {
   }
 
   reference(workflow: AnyWorkflow): GraphReference {
-    this.children.add(workflow);
     const { name, version, graph } = workflow;
-    return { name, version, digest: graphDigest(graph) };
+    const reference = this.children.get(workflow) ?? { name, version, digest: graphDigest(graph) };
+    this.children.set(workflow, reference);
+    return reference;
   }
 
   /** What `after` asks for. */

@@ -175,6 +175,26 @@ test("INPUT_REFUSED: the schema is asked about what is known, and not about refs
   ]);
 });
 
+test("a schema that makes something of null is not asked about the parts of a ref", async () => {
+  const lenient = defineTask({
+    name: "lenient",
+    input: z.object({ a: z.preprocess((given) => given ?? {}, z.object({ n: z.number() })) }),
+    run: ({ a }) => a.n,
+  });
+  const workflow = defineWorkflow({
+    name: "lenient",
+    build: (flow) => {
+      const first = flow.node("first", tick);
+      flow.node("known", lenient, { a: null });
+      flow.node("ref", lenient, { a: first.output });
+    },
+  });
+
+  expect((await refusedInputs([workflow])).map(({ path }) => path)).toEqual([
+    "workflows.lenient.nodes.known.input.a.n",
+  ]);
+});
+
 test("every code has a test here or beside, and a line in the guide", () => {
   const folder = new URL("./", import.meta.url);
   const tests = readdirSync(folder)

@@ -78,12 +78,13 @@ function successRows(success: SuccessRule | null): readonly string[][] {
   ];
 }
 
+/** All but the last are filled up: a node that comes after a thousand others makes no other line longer. */
 function columns(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
+  const widths = (rows[0] ?? [])
+    .slice(0, -1)
+    .map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
-    .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`)
-    .map((line) => line.trimEnd())
+    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
+    .map((line) => `  ${line.trimEnd()}`)
     .join("\n");
 }

@@ -19,29 +19,21 @@ function nodeText(id: string, part: Hole["part"], at: Hole["at"]): string {
 /** `{ id: input.orderId, tags: ["a"] }`; empty when there is nothing to say. */
 export function filledText({ template, holes }: Filled): string {
   if (template === null && holes.length === 0) return "";
-  return valueText(template, holes, 0);
+  const refs = new Map(holes.map((hole) => [JSON.stringify(hole.path), refText(hole)]));
+  return valueText(template, refs, []);
 }
 
-/** `holes` are those at and below the value, which stands so deep. */
-function valueText(value: Json, holes: readonly Hole[], depth: number): string {
-  const whole = holes.find(({ path }) => path.length === depth);
-  if (whole !== undefined) return refText(whole);
-  if (holes.length === 0 || typeof value !== "object" || value === null) return jsonText(value);
-  const below = (key: string | number): readonly Hole[] =>
-    holes.filter(({ path }) => path[depth] === key);
+/** `refs` are the texts of refs, by the paths at which they stand. */
+function valueText(value: Json, refs: ReadonlyMap<string, string>, path: Hole["path"]): string {
+  const ref = refs.get(JSON.stringify(path));
+  if (ref !== undefined) return ref;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (isList(value)) {
-    return `[${value.map((one, index) => valueText(one, below(index), depth + 1)).join(", ")}]`;
+    return `[${value.map((one, index) => valueText(one, refs, [...path, index])).join(", ")}]`;
   }
   const entries = Object.entries(value).map(
-    ([key, one]) => `${keyText(key)}: ${valueText(one, below(key), depth + 1)}`,
+    ([key, one]) => `${keyText(key)}: ${valueText(one, refs, [...path, key])}`,
   );
-  return `{ ${entries.join(", ")} }`;
-}
-
-function jsonText(value: Json): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  if (isList(value)) return `[${value.map(jsonText).join(", ")}]`;
-  const entries = Object.entries(value).map(([key, one]) => `${keyText(key)}: ${jsonText(one)}`);
   return entries.length === 0 ? "{}" : `{ ${entries.join(", ")} }`;
 }
 
@@ -59,7 +51,7 @@ export function conditionText(condition: Condition): string {
   const { value, negated } = condition;
   const not = negated ? "not " : "";
   if (condition.equals === undefined) return `${not}${refText(value)}`;
-  return `${refText(value)} is ${not}${jsonText(condition.equals)}`;
+  return `${refText(value)} is ${not}${valueText(condition.equals, new Map(), [])}`;
 }
 
 /** What a node does, without its input. */

@@ -83,11 +83,12 @@ begin
   grant select on @schema.workflows, @schema.workflow_states, @schema.workflow_graphs, @schema.graph_nodes to @producer;
   grant execute on function @schema.store_graph(text, jsonb),
     @schema.start_workflows(uuid[], integer[], jsonb[], text[]), @schema.workflow_results(uuid, text[]),
-    @schema.pause_workflow(uuid), @schema.resume_workflow(uuid), @schema.cancel_workflow(uuid),
+    @schema.workflow_items(uuid, text), @schema.pause_workflow(uuid), @schema.resume_workflow(uuid), @schema.cancel_workflow(uuid),
     @schema.retry_workflow(uuid, text[]) to @producer;
   alter function @schema.store_graph(text, jsonb) security definer;
   alter function @schema.start_workflows(uuid[], integer[], jsonb[], text[]) security definer;
   alter function @schema.workflow_results(uuid, text[]) security definer;
+  alter function @schema.workflow_items(uuid, text) security definer;
   alter function @schema.pause_workflow(uuid) security definer;
   alter function @schema.resume_workflow(uuid) security definer;
   alter function @schema.cancel_workflow(uuid) security definer;
@@ -105,9 +106,11 @@ begin
   -- Advances the runs whose tasks it has ended, and repairs those that are stuck.
   grant select on @schema.workflow_nodes, @schema.earlier_nodes, @schema.graph_edges to @worker;
   grant execute on function @schema.lock_runs_of(uuid[]), @schema.advance_workflows(uuid[]),
-    @schema.find_stuck_workflows(uuid, integer), @schema.repair_workflow(uuid) to @worker;
+    @schema.advance_and_tell(uuid[]), @schema.find_stuck_workflows(uuid, integer), @schema.repair_workflow(uuid) to @worker;
   alter function @schema.lock_runs_of(uuid[]) security definer;
   alter function @schema.advance_workflows(uuid[]) security definer;
+  alter function @schema.advance_and_tell(uuid[]) security definer;
+  alter function @schema.find_stuck_workflows(uuid, integer) security definer;
   alter function @schema.repair_workflow(uuid) security definer;
   -- Deletes what is old, and nothing else: with the rights of their owner, as cancel().
   grant execute on function @schema.prune_heartbeats(integer, integer),

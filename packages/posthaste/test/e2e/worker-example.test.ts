@@ -1,31 +1,18 @@
 /** The example of the worker's guides: it runs on an embedded server of its own, and the guides show what runs. */
-import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { it, processesOf, traces } from "../embedded/real-processes.ts";
+import { repository, runExample } from "../support/run-example.ts";
 
-const root = fileURLToPath(new URL("../../../../", import.meta.url));
-const example = join(root, "examples/worker");
+const example = join(repository, "examples/worker");
 
 it("the worker example says what happened, ends with 0 and leaves nothing behind", async ({
   stage,
 }) => {
   const cwd = stage.directory();
-  const { DATABASE_URL: _, ...env } = process.env;
-  const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 
-  // Rejects unless the exit code is 0.
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ["--import", tsx, join(example, "main.ts")],
-    { cwd, env, timeout: 60_000 },
-  );
-
-  expect(stdout.split("\n")).toEqual([
+  expect(await runExample("worker/main.ts", cwd)).toEqual([
     "transaction: 300 left, then NO_FUNDS; { charges: 1 }",
     "paused queue: 1 receipt waits",
     "context: shop@example.org: o-1 costs 7.00",
@@ -51,7 +38,7 @@ describe("the guides show parts of the example, word for word", () => {
   test.each(["workers.md", "running-tasks.md", "exactly-once.md", "blocking-tasks.md", "hooks.md"])(
     "docs/guides/%s",
     (guide) => {
-      const text = readFileSync(join(root, "docs/guides", guide), "utf8");
+      const text = readFileSync(join(repository, "docs/guides", guide), "utf8");
       const snippets = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code);
       expect(snippets.length).toBeGreaterThan(0);
       const strangers = snippets.filter((code) => !sources.some((source) => source.includes(code)));

@@ -1,11 +1,13 @@
 /** The roles that `posthaste roles` prints: what they do with runs. */
 import { expect, test } from "vitest";
+import { defineTask, defineWorkflow } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
 import { graph, node } from "../workflows/small-graphs.ts";
 import { useRoles } from "./roles.ts";
 
 const db = useDatabase({ isEmpty: true });
-const { schema, as, client } = useRoles(db);
+const roles = useRoles(db);
+const { schema, as, client } = roles;
 const NIL = "00000000-0000-0000-0000-000000000000";
 
 test("the worker advances runs that the producer starts and steers, and repairs them", async () => {
@@ -48,4 +50,48 @@ test("the worker advances runs that the producer starts and steers, and repairs 
   ]);
   expect(await changed("cancel_workflow($1)")).toMatchObject({ answer: "cancelled" });
   expect(await changed("retry_workflow($1, '{note}')")).toMatchObject({ answer: "status" });
+});
+
+const list = defineTask({ name: "list", run: (): number[] => [1, 2, 3] });
+const double = defineTask({ name: "double", run: (n: number): number => 2 * n });
+const sum = defineTask({
+  name: "sum",
+  run: (input: { of: number[] }, ctx) =>
+    ctx.transaction(async () => {
+      const doubled = await ctx.workflow?.resultsFor("doubled", double);
+      const listed = await ctx.workflow?.resultFor("listed", list);
+      if (doubled?.length !== 3 || listed?.ok !== true) throw new Error("nothing to read");
+      return input.of.reduce((total, each) => total + each, 0);
+    }),
+});
+const inner = defineWorkflow({
+  name: "inner",
+  build: (flow) => flow.node("core", list).output,
+});
+const sums = defineWorkflow({
+  name: "sums",
+  build: (flow) => {
+    const listed = flow.node("listed", list);
+    const deep = flow.workflow("deep", inner, undefined, { after: listed });
+    const doubled = flow.each("doubled", double, listed.output, (n) => n);
+    const total = flow.node("total", sum, { of: doubled.output }, { after: deep });
+    return flow.output(total.output, [listed, doubled, deep]);
+  },
+});
+
+test("a producer starts and steers runs that a worker runs, and is told of their end", async () => {
+  const config = { tasks: [list, double, sum], workflows: [sums] };
+  const app = roles.app("producer", config);
+  await roles.app("worker", config).worker().start();
+
+  const run = await app.start(sums, undefined, { key: "one" });
+  expect(await run.value({ timeoutMs: 20_000 })).toBe(12);
+  expect(await run.status()).toBe("COMPLETED");
+  expect(await run.resultFor("listed")).toEqual({ ok: true, value: [1, 2, 3] });
+  expect(Object.keys(await run.results())).toEqual(["listed", "deep", "doubled", "total"]);
+  expect(await run.info()).toMatchObject({ name: "sums", counts: { completed: 4 } });
+  expect((await app.start(sums, undefined, { key: "one" })).id).toBe(run.id);
+  expect(await run.cancel()).toBe("finished");
+  // Attempts and workers are shown to those who may read them.
+  await expect(run.nodes()).rejects.toThrow("permission denied");
 });

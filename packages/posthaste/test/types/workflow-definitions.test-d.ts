@@ -74,6 +74,32 @@ type Unknown = NodeResultOf<typeof ship, "payed">;
 type Dropped = NodeResultOf<typeof ship, "dropped">;
 export type Unused = Unknown | Dropped;
 
+// Nodes that only come before are behind it, too: by order, a deadline, a join or a condition.
+const ordered = defineWorkflow({
+  name: "ordered",
+  build: (flow) => {
+    const a = flow.node("a", tick);
+    const b = flow.node("b", tick, undefined, { after: [flow.any([a, flow.node("c", tick)])] });
+    const list = flow.node("list", find, "1").output.sizes;
+    const each = flow.each("each", charge, list, (n) => n, { after: b });
+    const nested = flow.workflow("nested", ship, { id: "", express: true }, { after: each });
+    const condition = flow.not(flow.equals(flow.node("d", tick).output, 1));
+    const last = flow.when(condition, () => flow.node("last", tick, undefined, { after: nested }));
+    return { last: last.output };
+  },
+});
+expectType<"a" | "b" | "c" | "list" | "each" | "nested" | "d" | "last">().is<
+  NodeIdOf<typeof ordered>
+>();
+const dated = defineWorkflow({
+  name: "dated",
+  build: (flow) => {
+    const goodUntil = flow.node("date", find, "1").output.id;
+    return flow.node("late", tick, undefined, { goodUntil }).output;
+  },
+});
+expectType<"date" | "late">().is<NodeIdOf<typeof dated>>();
+
 // Nodes that lead nowhere can be named.
 const named = defineWorkflow({
   name: "named",

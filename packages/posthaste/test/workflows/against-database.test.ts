@@ -16,6 +16,7 @@ vi.setConfig({ testTimeout: 300_000 });
 const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 100);
 const first = Number(process.env["POSTHASTE_WORKFLOW_SEED"] ?? 0);
 const BATCH = 100;
+const isShown = process.env["POSTHASTE_SHOW"] !== undefined;
 
 function batches(): number[][] {
   const seeds = Array.from({ length: runs }, (_, n) => first + n);
@@ -35,6 +36,7 @@ test("random graphs with random outcomes end as the oracle says", async () => {
     );
     expect(found.slice(0, 10)).toEqual([]);
   }
+  if (isShown) console.log(`compared ${runs} of ${runs}`);
 });
 
 test("after every event of a random history, pauses, cancels and retries among them, runs are as the oracle says", async () => {
@@ -42,4 +44,5 @@ test("after every event of a random history, pauses, cancels and retries among t
     const found = await driveHistories(new DatabaseEngine(sql), seeds.map(randomHistory));
     expect(found.slice(0, 10)).toEqual([]);
   }
+  if (isShown) console.log(`compared ${runs} of ${runs}`);
 });

@@ -93,4 +93,5 @@ test("random graphs end as the oracle says when workers run them", async () => {
     await engine.refresh();
     expect(endedAs(cases, await engine.readStates()).slice(0, 10)).toEqual([]);
   }
+  if (process.env["POSTHASTE_SHOW"] !== undefined) console.log(`compared ${runs} of ${runs}`);
 });

@@ -15,10 +15,8 @@ export interface NodeResults {
 /** One node of a run. Served by graph_nodes_id_idx and the primary key of workflow_nodes. */
 export function readNodeResults(schema: SqlText) {
   const READ = statement(sql`
-    select node.task_name as "task", ${schema}.node_result(run.workflow_id, node.node_no, -1) as "result",
-           (select jsonb_agg(${schema}.node_result(item.workflow_id, item.node_no, item.item) order by item.item)
-              from ${schema}.workflow_nodes as item
-             where item.workflow_id = run.workflow_id and item.node_no = node.node_no and item.item >= 0) as "items"
+    select node.task_name as "task", ${schema}.workflow_items($1, $2) as "items",
+           (select result from ${schema}.workflow_results($1, array[$2])) as "result"
       from ${schema}.workflows as run
       join ${schema}.graph_nodes as node on node.graph_id = run.graph_id and node.id = $2
      where run.workflow_id = $1`);

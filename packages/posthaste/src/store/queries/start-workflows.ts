@@ -26,7 +26,7 @@ export function startWorkflows(schema: SqlText) {
   );
 
   const START = statement(sql`
-    select ${schema}.start_workflows($1::uuid[], $2::int[], $3::text[]::jsonb[], $4::text[]) as "reply"`);
+    select ${schema}.start_workflows($1::uuid[], $2::int[], $3::text[]::jsonb[], $4::text[])::text as "reply"`);
 
   // By the primary key and by workflows_key_idx.
   const MATCH = statement(sql`
