@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
 import { checkLaws } from "./checker/check-laws.ts";
 import type { Violation } from "./checker/law.ts";
 import { repairedRuns, wrongResults } from "./checker/run-results.ts";
@@ -98,7 +99,8 @@ async function besideWorkflows(playing: Playing): Promise<ChaosReport> {
   const alone = await measureLatency(stage, calmMs);
   const count = Math.ceil(options.workers / 2);
   const { url } = producers.wire;
-  const runs = new Runs({ url, folder: stage.folder, seed: options.seed, count });
+  const waiting = (): Promise<number | undefined> => stage.ask(countWaiting).catch(() => undefined); // it is away
+  const runs = new Runs({ url, folder: stage.folder, seed: options.seed, count, waiting });
   try {
     await sleep(WARM_UP_MS);
     const latency = { alone, besideWorkflows: await measureLatency(stage, calmMs) };
@@ -106,6 +108,13 @@ async function besideWorkflows(playing: Playing): Promise<ChaosReport> {
   } finally {
     await runs.close();
   }
+}
+
+async function countWaiting(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ waiting: number }>(
+    "select count(*)::int as waiting from posthaste.ready_tasks where enqueued_at <= clock_timestamp()",
+  );
+  return rows[0]?.waiting ?? 0;
 }
 
 async function inflictAndJudge(playing: Playing): Promise<ChaosReport> {

@@ -17,6 +17,8 @@ export interface RunsOptions {
   readonly folder: string;
   readonly seed: number;
   readonly count: number;
+  /** How many tasks wait in the line; undefined: nobody can say. */
+  readonly waiting: () => Promise<number | undefined>;
 }
 
 type Shape = (typeof shapes)[number];
@@ -26,18 +28,22 @@ type RunNote = Extract<ClientNote["op"], `${string} run`>;
 const PAUSE_MS = [200, 1_000] as const;
 const WAIT_MS = 30_000;
 const LOOK_EVERY_MS = 300;
+/** On a machine that does not keep up, nothing is added to a line that is longer: it has to end in time. */
+const LONG_LINE = 150;
 
 export class Runs {
   readonly #app: Posthaste;
   readonly #folder: string;
+  readonly #waitingTasks: RunsOptions["waiting"];
   readonly #starting: Promise<unknown>;
   readonly #steering = new Set<Promise<void>>();
   readonly #waiting = new Set<Promise<void>>();
   #isOver = false;
   #error: unknown;
 
-  constructor({ url, folder, seed, count }: RunsOptions) {
+  constructor({ url, folder, seed, count, waiting }: RunsOptions) {
     this.#folder = folder;
+    this.#waitingTasks = waiting;
     this.#app = posthaste({
       database: url,
       queues,
@@ -73,7 +79,8 @@ export class Runs {
     while (!this.#isOver) {
       let place = random.next() * total;
       const chosen = shapes.find(({ weight }) => (place -= weight) < 0) ?? shapes[0];
-      if (chosen !== undefined) await this.#start(chosen, random);
+      const isLong = ((await this.#waitingTasks()) ?? 0) > LONG_LINE;
+      if (chosen !== undefined && !isLong) await this.#start(chosen, random);
       await sleep(random.between(...PAUSE_MS));
     }
   }
