@@ -31,7 +31,7 @@ export const flowBars: readonly Bar[] = [
   ),
   ofOurs(
     "chain of 1,000, hop p50 × send to start p50",
-    "workflows: a chain",
+    "workflows: a chain of 1,000",
     "hop × send to start",
     {
       most: 2,

@@ -17,6 +17,8 @@ export interface Measurement {
 
 const ours = ["posthaste/default"];
 const oursBoth = ["posthaste/default", "posthaste/tuned"];
+/** Who has graphs of tasks, too. */
+const flowPeers = ["posthaste/default", "pg-boss/tuned", "bullmq-redis/default"];
 const slow = ["bullmq-postgres/default", "dbos/tuned"];
 
 /** Each peer in its best configuration for the phase; `systems` says what that is. */
@@ -188,29 +190,46 @@ export const measurements: readonly Measurement[] = [
     name: "workflows: 5,000 of three nodes",
     phase: "flows",
     options: { flow: "small", count: 5_000 },
-    contenders: [...ours, "pg-boss/tuned", "bullmq-redis/default"],
+    contenders: ours,
     isNeeded: true,
   },
   {
     name: "workflows: fan-out and fan-in",
     phase: "flows",
     options: { flow: "fan", count: 3 },
-    contenders: [...ours, "pg-boss/tuned", "bullmq-redis/default"],
+    contenders: ours,
     isNeeded: true,
   },
   {
-    name: "workflows: a chain",
+    name: "workflows: a chain of 1,000",
     phase: "flows",
     options: { flow: "chain", count: 1_000 },
     contenders: ours,
     isNeeded: true,
   },
   {
-    name: "workflows: a chain, peers",
+    name: "workflows: 1,000 of three nodes, peers",
+    phase: "flows",
+    options: { flow: "small", count: 1_000 },
+    contenders: flowPeers,
+    isNeeded: true,
+    repetitions: 1,
+  },
+  {
+    name: "workflows: fan-out and fan-in, peers",
+    phase: "flows",
+    options: { flow: "fan", count: 1 },
+    contenders: flowPeers,
+    isNeeded: true,
+    repetitions: 1,
+  },
+  {
+    name: "workflows: a chain of 50, peers",
     phase: "flows",
     options: { flow: "chain", count: 50 },
-    contenders: ["pg-boss/tuned", "bullmq-redis/default"],
+    contenders: flowPeers,
     isNeeded: true,
+    repetitions: 1,
   },
   {
     name: "recovery after SIGKILL",
