@@ -81,14 +81,21 @@ export const RUN_BOOKS = `
   create table chaos.awaited_runs (workflow_id uuid not null, result jsonb not null);
   create table chaos.asked_retries (workflow_id uuid not null);`;
 
-/** While a run was not to start anything: from the commit that said so until the next word about it. */
+/** While a run was not to start anything: from the commit that said so, of it or of one that it is nested in, until the next word about that. */
 export const HALTS = `
   drop table if exists chaos.halts;
   create table chaos.halts as
-  select workflow_id, seq, is_cancelling, pg_xact_commit_timestamp(xid::xid) as since, coalesce(next_at, 'infinity') as until
+  with recursive tree as (
+    select workflow_id as above_id, workflow_id from posthaste.workflows
+    union
+    select tree.above_id, w.workflow_id from tree join posthaste.workflows w on w.parent_id = tree.workflow_id
+  )
+  select tree.workflow_id, seq, is_cancelling, pg_xact_commit_timestamp(xid::xid) as since,
+         coalesce(next_at, 'infinity') as until
     from (
       select j.*, lead(at) over (partition by workflow_id order by seq) as next_at from chaos.run_journal j
     ) as told
+    join tree on tree.above_id = told.workflow_id
    where status = 'PAUSED' or is_cancelling;
   create index on chaos.halts (workflow_id);
   analyze chaos.halts, chaos.run_journal, chaos.node_journal;`;

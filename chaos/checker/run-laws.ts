@@ -137,6 +137,16 @@ export const runLaws: readonly Law[] = [
        where c.answer in ('cancelled', 'requested') and s.status <> 'CANCELLED'`,
   },
   {
+    says: "what is nested in a run is cancelled with it",
+    broken: `
+      select w.workflow_id::text as task, null::bigint as seq,
+             s.status || ' after ' || w.parent_id || ' was cancelled' as detail
+        from posthaste.workflows w
+        join posthaste.workflow_states s using (workflow_id)
+        join posthaste.workflow_states above on above.workflow_id = w.parent_id
+       where s.ended_at > above.cancel_requested_at and s.status <> 'CANCELLED'`,
+  },
+  {
     // A run that failed may have been started over since.
     says: "whoever waited for a run read what is stored",
     broken: `

@@ -134,6 +134,9 @@ const planted: Readonly<Record<string, string>> = {
   "nothing of a run begins after it was cancelled": halted(true),
   "a run whose cancel was answered cancelled or requested ends CANCELLED": `insert into chaos.cancelled_runs
      values (${completed}, 'requested')`,
+  "what is nested in a run is cancelled with it": `update posthaste.workflows
+     set parent_id = (select workflow_id from posthaste.workflow_states where status = 'CANCELLED')
+     where workflow_id = ${completed}`,
   "whoever waited for a run read what is stored": `update chaos.awaited_runs set result = '{"ok": true, "value": 1}'`,
   "every run has ended": `update posthaste.workflow_states set status = 'RUNNING', ended_at = null
      where workflow_id = ${completed}`,
