@@ -24,6 +24,7 @@ export const pgBossSystem: System = {
         schema: SCHEMA,
         max: 20,
         useListenNotify: notify,
+        ...(isTuned && { flowIntervalSeconds: 1 }), // how soon it looks for what may follow
         ...(isWatched && { superviseIntervalSeconds: 1, monitorIntervalSeconds: 1 }),
       });
       boss.on("error", (error) => console.error(error));
