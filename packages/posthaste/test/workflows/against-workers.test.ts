@@ -12,10 +12,11 @@ import { randomCase, type DeterminedCase } from "./random-graphs.ts";
 
 const db = useDatabase();
 useCleanTables(db);
-vi.setConfig({ testTimeout: 300_000 });
 
 /** `POSTHASTE_WORKFLOW_RUNS=500` for more of them. */
 const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 20);
+// A tenth of that on an idle machine.
+vi.setConfig({ testTimeout: 60_000 + runs * 500 });
 const first = Number(process.env["POSTHASTE_WORKFLOW_SEED"] ?? 0);
 const BATCH = 50;
 
