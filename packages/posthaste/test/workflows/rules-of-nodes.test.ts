@@ -180,12 +180,13 @@ promise(
 promise("While the task is tried again, the node is RUNNING.", async () => {
   const retrying = defineTask({
     name: "retrying",
+    queue: "apart", // the scene's own worker does not know it
     errors: ["BROKEN"],
     retry: fixed({ intervalsMs: [60_000], retryFor: "any" }),
     run: () => fail("BROKEN"),
   });
   const other = scene.db.app({ tasks: [retrying] });
-  await other.worker({ concurrency: 1 }).start();
+  await other.worker({ concurrency: 1, queues: ["apart"] }).start();
   const workflow = defineWorkflow({
     name: "retries",
     build: (flow) => flow.node("r", retrying).output,
