@@ -7,6 +7,7 @@ import { installJournal } from "../../../../chaos/journal.ts";
 import { defineTask, fixed, TaskError, type TaskContext } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { lawsBrokenBy } from "./planted.ts";
 
 const db = useDatabase();
 let client: pg.Client;
@@ -87,17 +88,6 @@ beforeAll(async () => {
 
 afterAll(() => client.end());
 
-/** What is planted is taken out again. */
-async function lawsBrokenBy(plant: string): Promise<string[]> {
-  await client.query("begin");
-  try {
-    await client.query(plant);
-    return (await checkLaws(client)).map(({ law }) => law);
-  } finally {
-    await client.query("rollback");
-  }
-}
-
 test("a history without a fault breaks no law", async () => {
   expect(await checkLaws(client)).toEqual([]);
   const [counted] = await db.sql<{ edges: number; claims: number }>(
@@ -155,5 +145,5 @@ const planted: Readonly<Record<string, string>> = {
 test.each(taskLaws.map(({ says }) => says))("finds what breaks: %s", async (says) => {
   const plant = planted[says];
   if (plant === undefined) throw new Error(`no fault is planted for: ${says}`);
-  expect(await lawsBrokenBy(plant)).toContain(says);
+  expect(await lawsBrokenBy(client, plant)).toContain(says);
 });

@@ -12,6 +12,7 @@ import { installJournal } from "../../../../chaos/journal.ts";
 import { findDeadlocks } from "../../../../chaos/server-log.ts";
 import { defineTask, defineWorkflow, fail } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
+import { lawsBrokenBy } from "./planted.ts";
 
 const db = useDatabase();
 let client: pg.Client;
@@ -78,17 +79,6 @@ beforeAll(async () => {
 
 afterAll(() => client.end());
 
-/** What is planted is taken out again. */
-async function lawsBrokenBy(plant: string): Promise<string[]> {
-  await client.query("begin");
-  try {
-    await client.query(plant);
-    return (await checkLaws(client)).map(({ law }) => law);
-  } finally {
-    await client.query("rollback");
-  }
-}
-
 test("a history without a fault breaks no law", async () => {
   expect(await checkLaws(client)).toEqual([]);
   const [counted] = await db.sql(
@@ -145,7 +135,7 @@ const planted: Readonly<Record<string, string>> = {
 test.each(runLaws.map(({ says }) => says))("finds what breaks: %s", async (says) => {
   const plant = planted[says];
   if (plant === undefined) throw new Error(`no fault is planted for: ${says}`);
-  expect(await lawsBrokenBy(plant)).toContain(says);
+  expect(await lawsBrokenBy(client, plant)).toContain(says);
 });
 
 test("results are compared with what inputs make", () => {

@@ -2,24 +2,10 @@
 import { expect, vi } from "vitest";
 import { defineTask, defineWorkflow, fail, fixed } from "../../src/index.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { broken, held, look, promise, statuses, step, useScene } from "./scene.ts";
+import { broken, held, look, outer, promise, statuses, step, useScene } from "./scene.ts";
 
 const scene = useScene();
 vi.setConfig({ testTimeout: 30_000 });
-
-const inner = defineWorkflow({
-  name: "inner",
-  build: (flow) => flow.node("x", step, { do: "x" }).output,
-});
-const outer = defineWorkflow({
-  name: "outer",
-  build: (flow) => {
-    const nested = flow.workflow("nested", inner);
-    const follower = flow.node("follower", look, { at: nested.output });
-    const watcher = flow.node("watcher", look, { at: nested.result });
-    return flow.output(follower.output, [watcher]);
-  },
-});
 
 promise(
   "a FAILED node stops nothing but what needs its success. When all nodes have ended, the run is FAILED.",

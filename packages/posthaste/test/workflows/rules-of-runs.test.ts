@@ -2,7 +2,18 @@
 import { expect, vi } from "vitest";
 import { defineWorkflow } from "../../src/index.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { broken, brokenOnce, held, look, promise, statuses, step, useScene } from "./scene.ts";
+import {
+  broken,
+  brokenOnce,
+  held,
+  inner,
+  look,
+  outer,
+  promise,
+  statuses,
+  step,
+  useScene,
+} from "./scene.ts";
 
 const scene = useScene();
 vi.setConfig({ testTimeout: 30_000 });
@@ -14,20 +25,6 @@ const chain = defineWorkflow({
     const b = flow.node("b", step, { do: "b" }, { after: [a] });
     const c = flow.node("c", step, { do: "c" }, { after: [b] });
     return c.output;
-  },
-});
-
-const inner = defineWorkflow({
-  name: "inner",
-  build: (flow) => flow.node("x", step, { do: "x" }).output,
-});
-const outer = defineWorkflow({
-  name: "outer",
-  build: (flow) => {
-    const nested = flow.workflow("nested", inner);
-    const follower = flow.node("follower", look, { at: nested.output });
-    const watcher = flow.node("watcher", look, { at: nested.result });
-    return flow.output(follower.output, [watcher]);
   },
 });
 

@@ -1,7 +1,13 @@
 /** What tests of the guide's sentences share: an app with a worker whose bodies do what a test says, by word. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { defineTask, fail, type Posthaste, type TaskContext } from "../../src/index.ts";
+import {
+  defineTask,
+  defineWorkflow,
+  fail,
+  type Posthaste,
+  type TaskContext,
+} from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
 import { gate, type Gate } from "../support/gate.ts";
 
@@ -43,6 +49,21 @@ export const step = defineTask({
 export const look = defineTask({
   name: "look",
   run: (input: { readonly at: unknown }) => input.at as string,
+});
+
+/** One node; and a workflow that nests it, with a node that needs its success and one that needs its end. */
+export const inner = defineWorkflow({
+  name: "inner",
+  build: (flow) => flow.node("x", step, { do: "x" }).output,
+});
+export const outer = defineWorkflow({
+  name: "outer",
+  build: (flow) => {
+    const nested = flow.workflow("nested", inner);
+    const follower = flow.node("follower", look, { at: nested.output });
+    const watcher = flow.node("watcher", look, { at: nested.result });
+    return flow.output(follower.output, [watcher]);
+  },
 });
 
 /** New for every test of a file. */
