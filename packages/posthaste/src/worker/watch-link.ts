@@ -16,12 +16,17 @@ export async function watchLink<Answer>(
   connection: Connection,
   work: () => Promise<Answer>,
 ): Promise<Answer> {
-  const over = new AbortController();
-  void askWhileLate(database, connection, over.signal);
+  // Every round trip of a worker comes through here: a controller that is aborted each time took 6 % of Node's part.
+  let late: AbortController | undefined;
+  const patience = setTimeout(() => {
+    late = new AbortController();
+    void askWhileLate(database, connection, late.signal);
+  }, PATIENCE_MS);
   try {
     return await work();
   } finally {
-    over.abort();
+    clearTimeout(patience);
+    late?.abort();
   }
 }
 
@@ -30,7 +35,6 @@ async function askWhileLate(
   connection: Connection,
   over: AbortSignal,
 ): Promise<void> {
-  await pause(PATIENCE_MS, over);
   while (!over.aborted) {
     // Each question on its own: one that is swallowed as well must not hold up the next.
     void isForsaken(database, connection).then((forsaken) => {
