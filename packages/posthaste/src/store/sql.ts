@@ -49,6 +49,33 @@ export function uuidArray(ids: readonly string[]): string {
   return `{${ids.join(",")}}`;
 }
 
+/** The same as PostgreSQL holds it, which spares it the reading: a twentieth of a statement that ends a hundred tasks. */
+export function uuidArrayBytes(ids: readonly string[]): Buffer {
+  const bytes = Buffer.allocUnsafe(ARRAY_HEAD + ids.length * UUID_ITEM);
+  [1, 0, UUID_OID, ids.length, 1].forEach((value, n) => bytes.writeInt32BE(value, 4 * n));
+  let at = ARRAY_HEAD;
+  for (const id of ids) {
+    at = bytes.writeInt32BE(16, at);
+    for (let from = 0; from < id.length; from += 2) {
+      if (id.charCodeAt(from) === DASH) from++;
+      bytes[at++] = (hexValue(id.charCodeAt(from)) << 4) | hexValue(id.charCodeAt(from + 1));
+    }
+  }
+  return bytes;
+}
+
+/** Dimensions, whether there are nulls, the type of its elements; how many, and the number of the first. */
+const ARRAY_HEAD = 20;
+/** Its length, and itself. */
+const UUID_ITEM = 20;
+const UUID_OID = 2950;
+const DASH = 45;
+
+/** Of 0–9 and a–f. */
+function hexValue(code: number): number {
+  return code < 58 ? code - 48 : code - 87;
+}
+
 /** The port every query goes through: a connection of ours, or a caller's transaction. */
 export interface Db {
   query<Row extends object>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;

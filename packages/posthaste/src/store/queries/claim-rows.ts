@@ -1,5 +1,6 @@
 /** Reads what a claim's statement returns: rows in the order of their columns. */
 import { completionReply } from "./complete-tasks.ts";
+import { claimIdOf } from "./claim-id.ts";
 import type { ClaimedTask, ClaimReply, ClaimRequest } from "./claim-tasks.ts";
 import { readNode } from "./claimed-node.ts";
 import { leftovers } from "./pick-ready.ts";
@@ -10,7 +11,6 @@ export type ClaimRow = TaskRow | ExpiredRow | Summary;
 
 type TaskRow = [
   id: string,
-  claimId: string,
   name: string,
   queue: string,
   priority: number,
@@ -22,11 +22,11 @@ type TaskRow = [
   node: string | null,
 ];
 
-type ExpiredRow = [id: string, claimId: null];
+type ExpiredRow = [id: string, name: null];
 
 type Summary = [
   id: null,
-  ...nothing: [null, null, null],
+  ...nothing: [null, null],
   allowed: number | null,
   nextDueMs: number | null,
   settled: number | null,
@@ -38,6 +38,7 @@ type Summary = [
 export function readClaimRows(
   rows: readonly ClaimRow[],
   request: ClaimRequest,
+  seed: string,
 ): { settle: SettleReply; claim: ClaimReply } {
   const tasks: ClaimedTask[] = [];
   const expired: string[] = [];
@@ -45,9 +46,9 @@ export function readClaimRows(
   for (const row of rows) {
     if (row[0] === null) summary = row;
     else if (row[1] === null) expired.push(row[0]);
-    else tasks.push(claimedTask(row));
+    else tasks.push(claimedTask(row, seed));
   }
-  const [, , , , allowed, nextDueMs, settled, due, cancelled] = summary ?? [];
+  const [, , , allowed, nextDueMs, settled, due, cancelled] = summary ?? [];
   return {
     settle: completionReply(settled ?? null, cancelled ?? null),
     claim: {
@@ -63,12 +64,11 @@ export function readClaimRows(
   };
 }
 
-function claimedTask(row: TaskRow): ClaimedTask {
-  const [id, claimId, name, queue, priority, enqueuedAt, runNo, retryCount, input, options, node] =
-    row;
+function claimedTask(row: TaskRow, seed: string): ClaimedTask {
+  const [id, name, queue, priority, enqueuedAt, runNo, retryCount, input, options, node] = row;
   return {
     id,
-    claimId,
+    claimId: claimIdOf(seed, id),
     name,
     queue,
     priority,

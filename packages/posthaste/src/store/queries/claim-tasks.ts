@@ -13,6 +13,7 @@ import {
   readOfEach,
   type ClaimRules,
 } from "./pick-ready.ts";
+import { NEW_CLAIM_ID } from "./claim-id.ts";
 import { readClaimRows, type ClaimRow } from "./claim-rows.ts";
 import { claimedNode, isNode, type ClaimedNode } from "./claimed-node.ts";
 import type { SettledTask, SettleReply } from "./settle-tasks.ts";
@@ -85,7 +86,7 @@ interface ClaimKind {
  * - `enqueued_at <= now` and the mark are index conditions, so neither a million tasks due tomorrow nor the dead rows
  *   that somebody's old snapshot keeps are walked.
  * - The LIMIT 1 of the look-up in submissions keeps the planner from turning it round into a scan of that table.
- * - What is taken comes back in ctid order and is sorted in TypeScript.
+ * - What is taken comes back in ctid order and is sorted in TypeScript. Its claims' ids are known there: see claimIdOf.
  */
 function claimStatement(
   schema: SqlText,
@@ -146,9 +147,9 @@ function claimStatement(
              retry_count, crash_count, ${bornValues} ${cappedValue}
         from moved
        where good_until is null or good_until > statement_timestamp() or ${isNode(schema, sql`moved.task_id`)}
-      returning task_id, claim_id, queue, priority, enqueued_at, run_no, retry_count, good_until
+      returning task_id, queue, priority, enqueued_at, run_no, retry_count, good_until
     )
-    select claimed.task_id, claimed.claim_id, submission.name, claimed.queue, claimed.priority,
+    select claimed.task_id, submission.name, claimed.queue, claimed.priority,
            date_part('epoch', claimed.enqueued_at) * 1000, claimed.run_no, claimed.retry_count,
            submission.input, submission.options, ${claimedNode(schema, sql`claimed.good_until`)}
       from claimed
@@ -156,9 +157,9 @@ function claimStatement(
        select name, input, options, workflow_id, node from ${schema}.submissions where task_id = claimed.task_id limit 1
      ) as submission
     union all
-    select task_id, null, null, null, null, null, null, null, null, null, null from expired
+    select task_id, null, null, null, null, null, null, null, null, null from expired
     union all
-    select null, null, null, null, ${allowed},
+    select null, null, null, ${allowed},
            ceil(date_part('epoch', min(next.enqueued_at) - statement_timestamp()) * 1000), ${settled}, ${due},
            ${cancelled}, null, null
       from lane
@@ -178,12 +179,11 @@ export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
   const RANKED = claimStatement(schema, { born, pick: "ranked" });
 
   return async (db: Db, request: ClaimRequest): Promise<ClaimReply> => {
-    const values = [...claimValues(request), ...(born === "RUNNING" ? [] : [request.leaseMs])];
+    const seed = randomUUID();
+    const lease = born === "RUNNING" ? [] : [request.leaseMs];
+    const values = [...claimValues(request, seed), ...lease, ...rankValues(request)];
     const claim = request.rules === undefined ? PLAIN : RANKED;
-    return readClaimRows(
-      await db.query<ClaimRow>(claim, [...values, ...rankValues(request)]),
-      request,
-    ).claim;
+    return readClaimRows(await db.query<ClaimRow>(claim, values), request, seed).claim;
   };
 }
 
@@ -197,12 +197,11 @@ export function completeAndClaim(schema: SqlText) {
     completed: readonly SettledTask[],
     request: ClaimRequest,
   ): Promise<{ settle: SettleReply; claim: ClaimReply }> => {
-    const values = [...claimValues(request), ...completionValues(completed)];
+    const seed = randomUUID();
+    const ends = completionValues(completed);
+    const values = [...claimValues(request, seed), ...ends, ...rankValues(request)];
     const both = request.rules === undefined ? PLAIN : RANKED;
-    return readClaimRows(
-      await db.query<ClaimRow>(both, [...values, ...rankValues(request)]),
-      request,
-    );
+    return readClaimRows(await db.query<ClaimRow>(both, values), request, seed);
   };
 }
 
@@ -216,17 +215,13 @@ function rankValues({
   return [lanes.map(({ place }, n) => place ?? n), ...rankedValues(lanes, rules, most)];
 }
 
-/** A random half that is new for every statement, and the task's own random half: a third of what a new uuid for each costs. */
-const NEW_CLAIM_ID = sql`
-  encode(substring(uuid_send($6::uuid) for 8) || substring(uuid_send(task_id) from 9), 'hex')::uuid`;
-
-function claimValues({ lanes, limit, workerId }: ClaimRequest): unknown[] {
+function claimValues({ lanes, limit, workerId }: ClaimRequest, seed: string): unknown[] {
   return [
     lanes.map((lane) => lane.queue),
     lanes.map((lane) => lane.priority),
     lanes.map((lane) => lane.mark),
     limit,
     workerId,
-    randomUUID(),
+    seed,
   ];
 }

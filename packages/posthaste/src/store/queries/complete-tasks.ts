@@ -1,4 +1,4 @@
-import { parameter, sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
+import { parameter, sql, statement, uuidArrayBytes, type Db, type SqlText } from "../sql.ts";
 import type { SettledTask, SettleReply } from "./settle-tasks.ts";
 
 /** Most ends of most workers: the body ran and succeeded. */
@@ -41,11 +41,11 @@ export function completionSteps(schema: SqlText, first: number): SqlText {
     )`;
 }
 
-export function completionValues(tasks: readonly SettledTask[]): (string | null)[] {
+export function completionValues(tasks: readonly SettledTask[]): (Buffer | string | null)[] {
   const inOrder = [...tasks].sort((a, b) => (a.id < b.id ? -1 : 1));
   return [
-    uuidArray(inOrder.map(({ id }) => id)),
-    uuidArray(inOrder.map(({ claimId }) => claimId)),
+    uuidArrayBytes(inOrder.map(({ id }) => id)),
+    uuidArrayBytes(inOrder.map(({ claimId }) => claimId)),
     resultsJson(tasks),
   ];
 }
