@@ -7,7 +7,7 @@ const retry = process.env["CI"] === undefined ? 0 : 1;
 export default defineConfig({
   test: {
     // Most of them wait most of the time: for a server, a process, a poll.
-    maxWorkers: 2,
+    maxWorkers: 3,
     projects: [
       {
         // No database, no processes: what `npm run check` runs.
