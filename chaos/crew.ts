@@ -7,6 +7,7 @@ import {
   spawnWorkerProcess,
   type WorkerProcess,
 } from "../packages/posthaste/test/support/worker-process.ts";
+import { OWN_QUEUE } from "./tasks.ts";
 import { openWire, type Wire } from "./wire.ts";
 
 const WORKER_APP = fileURLToPath(new URL("worker-app.ts", import.meta.url));
@@ -45,6 +46,11 @@ export class Member {
     return `worker ${this.#number}`;
   }
 
+  /** Every third one serves a queue that has time for what is sent there: see own-sends.ts. */
+  get #sendsItself(): boolean {
+    return this.#number % 3 === 0;
+  }
+
   get process(): WorkerProcess {
     const current = this.lives.at(-1);
     if (current === undefined) throw new Error(`${this.name} was never started`);
@@ -81,12 +87,14 @@ export class Member {
         `--concurrency=${CONCURRENCY}`,
         `--shutdown-grace-ms=${SHUTDOWN_GRACE_MS}`,
         "--threads=1",
+        ...(this.#sendsItself ? [`--queues=${OWN_QUEUE}`] : []),
       ],
       env: {
         DATABASE_URL: this.wire.url,
         CHAOS_FOLDER: this.#folder,
         // Every other one fetches ahead.
-        CHAOS_PREFETCH: this.#number % 2 === 0 ? "0" : "6",
+        CHAOS_PREFETCH: this.#number % 2 === 0 || this.#sendsItself ? "0" : "6",
+        ...(this.#sendsItself && { CHAOS_SENDS: "1" }),
       },
     });
     this.lives.push(worker);

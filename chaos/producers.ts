@@ -20,6 +20,8 @@ const WAIT_MS = 30_000;
 
 export class Producers {
   readonly wire: Wire;
+  /** Where they write down what they did. */
+  readonly folder: string;
   readonly #app: Posthaste;
   readonly #file: string;
   readonly #producing: Promise<unknown>;
@@ -29,6 +31,7 @@ export class Producers {
 
   private constructor(options: ProducersOptions, wire: Wire) {
     this.wire = wire;
+    this.folder = options.folder;
     this.#file = clientFile(options.folder);
     this.#app = posthaste({
       database: wire.url,

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Crew } from "./crew.ts";
 import type { Nemesis } from "./nemesis.ts";
+import { endOwnSends } from "./own-sends.ts";
 import type { Producers } from "./producers.ts";
 import type { Runs } from "./runs.ts";
 import type { Stage } from "./stage.ts";
@@ -17,6 +18,7 @@ export async function quiesce(
   await nemesis.stop();
   await mend(stage, crew, producers);
   await producers.stop();
+  endOwnSends(producers.folder);
   await runs?.stop();
   await crew.ready();
   const began = Date.now();

@@ -47,6 +47,11 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'RUNNING'`,
   "a task given back by a worker that stopped": `
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'PENDING' and said_by = 'posthaste worker'`,
+  "a task started by the statement that sent it": `
+    select from chaos.edges where is_first and to_status = 'RUNNING'`,
+  "a task started by the statement that sent it, and recovered": `
+    select from chaos.edges as first join posthaste.recoveries using (task_id)
+     where first.is_first and first.to_status = 'RUNNING'`,
   "a task sent by another task": "select from posthaste.submissions where name = 'child'",
   "a payment in the transaction of its completion": "select from chaos.paid",
   "a queue at its cap": `

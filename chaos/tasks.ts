@@ -215,10 +215,15 @@ export const load: readonly {
   { task: threaded, weight: 2, ms: [50, 800] },
 ];
 
+/** What worker processes send themselves, in turns, and where to. */
+export const ownLoad: readonly LastingTask[] = [quick, onceOnly, slow, aside];
+export const OWN_QUEUE = "own";
+
 export const NARROW_CAP = 2;
 
 export const queues = {
   default: {},
   aside: {},
   narrow: { maxConcurrency: NARROW_CAP },
+  [OWN_QUEUE]: {},
 } as const;

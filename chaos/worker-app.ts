@@ -1,6 +1,8 @@
 /** The app of the worker processes in a chaos run: everything is noticed within seconds. */
 import { posthaste } from "posthaste";
 import { nodeTasks } from "./node-tasks.ts";
+import { folder } from "./bodies.ts";
+import { sendBesideWorker } from "./own-sends.ts";
 import { queues, tasks } from "./tasks.ts";
 
 export const app = posthaste({
@@ -18,3 +20,5 @@ export const app = posthaste({
   },
   resilience: { dbRetryInitialMs: 100, dbRetryMaxMs: 500, notifyPollIntervalMs: 1_000 },
 });
+
+sendBesideWorker(app, folder);

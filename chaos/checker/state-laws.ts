@@ -36,7 +36,7 @@ export const stateLaws: readonly Law[] = [
     broken: `
       select task_id::text as task, seq, coalesce(from_status, 'nothing') || ' to ' || coalesce(to_status, 'nothing') as detail
         from chaos.edges e
-       where not (is_first and from_status is null and to_status = 'PENDING')
+       where not (is_first and from_status is null and to_status in ('PENDING', 'RUNNING'))
          and not exists (
            select from chaos.allowed_edges allowed
             where allowed.from_status = e.from_status and allowed.to_status = e.to_status)

@@ -26,6 +26,7 @@ import { requireUuid } from "../engine/uuid-v7.ts";
 import { startMaintenance } from "../reaper/maintenance.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
 import { version } from "../version.ts";
+import { isInsideTask } from "../worker/stray-errors.ts";
 import { taskRegistry } from "../worker/task-registry.ts";
 import { ThreadPool } from "../worker/threads/thread-pool.ts";
 import { Worker } from "../worker/worker.ts";
@@ -107,7 +108,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
     }),
     async send(task, ...[input, options]) {
-      return handleOf(parts, await sender.send(task, input, options));
+      return handleOf(parts, await sender.send(task, input, options, isInsideTask()));
     },
     async sendMany(task, items, { tx, ...shared } = {}) {
       const ids = await sender.sendMany(task, readItems(task, items, shared), tx);
@@ -220,6 +221,7 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     config,
     plan,
     registry: taskRegistry(tasks),
+    hosts: parts.sender.hosts,
     threads: file && threadPool(parts, file, plan.threads, log),
     listener,
     version,

@@ -42,6 +42,11 @@ export interface AppConfig {
   readonly workflows?: readonly AnyWorkflow[];
   /** Queues besides which none may be named; left out, there is "default". */
   readonly queues?: Readonly<Record<string, QueueOptions>>;
+  /**
+   * Whether what this app sends may start at once on a worker of the same app that has a slot free, without standing in
+   * line first. Default true.
+   */
+  readonly directStart?: boolean;
   /** How many tasks may run at once in all workers together; not with a `prefetchBuffer`. Default null: no limit. */
   readonly clusterWideCap?: number | null;
   /** Tasks a worker fetches beyond its free slots. Default 0. */

@@ -9,16 +9,12 @@ import { article } from "../domain/names.ts";
 import { composeTask, inputProblems, type OutgoingTask } from "../engine/compose-task.ts";
 import type { Database } from "../engine/database.ts";
 import type { Emitters } from "../engine/hooks.ts";
+import { LocalHosts } from "../engine/local-hosts.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
 import { sendChildInTransaction, sendChildren, type ChildTask } from "../engine/send-children.ts";
 import { sendStream } from "../engine/send-stream.ts";
-import {
-  CHUNK_TASKS,
-  sendBulk,
-  sendInTransaction,
-  sendOnce,
-  sendTogether,
-} from "../engine/send-tasks.ts";
+import { CHUNK_TASKS, sendBulk, sendInTransaction, sendOnce } from "../engine/send-tasks.ts";
+import { sendTogether } from "../engine/send-together.ts";
 import { WorkerWaker } from "../engine/wake-workers.ts";
 import { NaturalBatcher } from "../runtime/natural-batcher.ts";
 import { OneAtATime } from "../runtime/one-at-a-time.ts";
@@ -45,6 +41,9 @@ export class Sender {
   readonly #bulk = new OneAtATime();
   readonly #warned = new Set<string>();
 
+  /** Workers of the same app. */
+  readonly hosts = new LocalHosts();
+
   constructor(database: Database, config: Config, log: Logger, emit: Emitters) {
     this.#database = database;
     this.#config = config;
@@ -52,7 +51,7 @@ export class Sender {
     this.#emit = emit;
     this.#waker = new WorkerWaker(database.store, log);
     this.#plain = new NaturalBatcher(
-      (tasks) => sendTogether(database, this.#waker, tasks),
+      (tasks) => sendTogether({ database, waker: this.#waker, hosts: this.hosts }, tasks),
       MOST_TOGETHER,
     );
     this.#guarded = new NaturalBatcher(
@@ -65,10 +64,19 @@ export class Sender {
     );
   }
 
-  /** Returns the id of the task: its own, or of the one that has its key. */
-  async send(task: AnyContract, input: unknown, options: SendOptions | undefined): Promise<string> {
+  /**
+   * Returns the id of the task: its own, or of the one that has its key. What a running task sends stands in line for
+   * every worker: else whoever splits its work would do all of it itself.
+   */
+  async send(
+    task: AnyContract,
+    input: unknown,
+    options: SendOptions | undefined,
+    isInsideTask: boolean,
+  ): Promise<string> {
     requireContract(task);
-    const outgoing = await this.#compose(task, input, options);
+    const composed = await this.#compose(task, input, options);
+    const outgoing = isInsideTask ? { ...composed, mayStartHere: false } : composed;
     if (options?.tx !== undefined) {
       const tx = joinTransaction(options.tx);
       const [id = outgoing.id] = await sendInTransaction(this.#database, tx, [outgoing]);

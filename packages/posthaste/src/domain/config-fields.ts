@@ -90,6 +90,12 @@ export const plainFields = {
     default: true,
     meaning: "Whether workers and the first send apply missing migrations; false: they only verify",
   },
+  directStart: {
+    kind: "flag",
+    default: true,
+    meaning:
+      "Whether what this app sends may start at once on a worker of the same app that has a slot free; false: it stands in line for every worker",
+  },
   clusterWideCap: {
     kind: "whole number",
     default: null,
@@ -189,6 +195,7 @@ export const configTable: readonly DescribedField[] = [
   }),
   ...inside("queues.*", queueFields),
   ...inside("", {
+    directStart: plainFields.directStart,
     clusterWideCap: plainFields.clusterWideCap,
     prefetchBuffer: plainFields.prefetchBuffer,
     claimLeaseMs: plainFields.claimLeaseMs,

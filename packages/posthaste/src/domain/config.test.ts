@@ -14,6 +14,7 @@ test("nothing given is the embedded server with the documented defaults", () => 
       schema: "posthaste",
       autoMigrate: true,
       queues: undefined,
+      directStart: true,
       clusterWideCap: null,
       prefetchBuffer: 0,
       claimLeaseMs: 60_000,

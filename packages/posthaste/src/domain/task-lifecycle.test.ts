@@ -45,12 +45,13 @@ describe("the table of edges", () => {
   test("only sending makes a task", () => {
     expect(edges.filter(([, { from }]) => from.length === 0).map(([edge]) => edge)).toEqual([
       "send",
+      "sendAndStart",
     ]);
   });
 
-  test("a body runs only after a claim: nothing but start and claimAndStart leads to RUNNING", () => {
+  test("a body runs only under a claim: nothing but what makes or starts one leads to RUNNING", () => {
     const starting = edges.filter(([, { to }]) => to === "RUNNING").map(([edge]) => edge);
-    expect(starting.sort()).toEqual(["claimAndStart", "start"]);
+    expect(starting.sort()).toEqual(["claimAndStart", "sendAndStart", "start"]);
   });
 
   test("a task that ran never ends EXPIRED", () => {

@@ -11,6 +11,8 @@ import type { TaskFailure, TaskResult } from "./result.ts";
 
 export const taskLifecycle = {
   send: { from: [], to: "PENDING" },
+  /** Where a worker beside the sender has a slot free and nothing is in line before it. */
+  sendAndStart: { from: [], to: "RUNNING" },
   claim: { from: ["PENDING"], to: "CLAIMED" },
   /** Claim and start in one move, where a slot is free now: RUNNING means "user code may have begun". */
   claimAndStart: { from: ["PENDING"], to: "RUNNING" },

@@ -20,6 +20,11 @@ export interface OutgoingTask {
   readonly mayExist: boolean;
   /** The row as JSON text. */
   readonly row: string;
+  /** Whether a worker beside the sender may start it at once: it is due, has no deadline and cannot stand already. */
+  readonly mayStartHere: boolean;
+  /** JSON text, as in the row. */
+  readonly input: string;
+  readonly options: string | null;
   /** Of the input as JSON: exact from 16 KiB on, below that at most this. */
   readonly inputBytes: number;
 }
@@ -64,6 +69,9 @@ export function composeTask(
     dueMs: chosen.delayMs ?? Math.max(0, (chosen.runAt?.getTime() ?? 0) - Date.now()),
     key: chosen.key,
     mayExist: chosen.key !== undefined || chosen.id !== undefined,
+    mayStartHere: chosen.id === undefined && chosen.text === "",
+    input: encoded.text,
+    options: decidedText(task),
     inputBytes: encoded.bytes,
     row:
       `{"id":"${id}","name":${nameText(task)},"queue":"${queue}","priority":${priority},` +
@@ -181,6 +189,7 @@ function tooLarge(name: string, bytes: number, config: Pick<Config, "payload">):
 /** The parts of a row that a definition fixes, made once each. */
 const nameTexts = new WeakMap<AnyContract, string>();
 const policyTexts = new WeakMap<AnyContract, string>();
+const decidedTexts = new WeakMap<AnyContract, string>();
 
 function nameText(task: AnyContract): string {
   let text = nameTexts.get(task);
@@ -193,18 +202,28 @@ function policyText(
   flags: Readonly<Record<string, boolean>> | undefined,
 ): string {
   if (flags !== undefined)
-    return decidedText(task) + `,"flags":${JSON.stringify({ ...task.flags, ...flags })}`;
+    return optionsText(task) + `,"flags":${JSON.stringify({ ...task.flags, ...flags })}`;
   let text = policyTexts.get(task);
   if (text === undefined) {
     text =
-      decidedText(task) +
+      optionsText(task) +
       (task.flags === undefined ? "" : `,"flags":${JSON.stringify(task.flags)}`);
     policyTexts.set(task, text);
   }
   return text;
 }
 
-function decidedText({ retry, timeoutMs, onCrash, maxCrashes }: AnyContract): string {
-  const text = JSON.stringify({ retry, timeoutMs, onCrash, maxCrashes });
-  return text === "{}" ? "" : `,"options":${text}`;
+function optionsText(task: AnyContract): string {
+  const text = decidedText(task);
+  return text === null ? "" : `,"options":${text}`;
+}
+
+function decidedText(task: AnyContract): string | null {
+  let text = decidedTexts.get(task);
+  if (text === undefined) {
+    const { retry, timeoutMs, onCrash, maxCrashes } = task;
+    text = JSON.stringify({ retry, timeoutMs, onCrash, maxCrashes });
+    decidedTexts.set(task, text);
+  }
+  return text === "{}" ? null : text;
 }

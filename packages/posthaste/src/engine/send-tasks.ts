@@ -1,5 +1,5 @@
 /**
- * Sending: the four ways a task gets into the database. Each promise resolves only after its own commit, or, inside a
+ * Sending: the ways a task gets into the database; that of most single sends is send-together.ts. Each promise resolves only after its own commit, or, inside a
  * caller's transaction, when it is up to that to commit.
  */
 import { PosthasteError } from "../domain/errors.ts";
@@ -15,27 +15,6 @@ import { wakeQueues, type Landed, type WorkerWaker } from "./wake-workers.ts";
 
 /** The id under which the task stands: its own, or that of the task that had its key. */
 export type SentId = string;
-
-/** One flush of concurrent sends: one statement, one commit. A row that PostgreSQL refuses fails alone. */
-export function sendTogether(
-  database: Database,
-  waker: WorkerWaker,
-  tasks: readonly OutgoingTask[],
-): Promise<Outcome<SentId>[]> {
-  return refusingAlone(tasks, (some) =>
-    repeatSafely(async (attempt) => {
-      await database.ensureSchema();
-      const connection = await database.sends.connection();
-      const stored =
-        attempt === 0
-          ? insertFresh(database, connection, some)
-          : insertMissing(database, connection, some);
-      waker.announce(connection, some.map(landed));
-      await stored;
-      return some.map(({ id }) => ({ answer: id }));
-    }),
-  );
-}
 
 /** Sends that may stand already, by key or by an id of the caller's: one statement inserts what is missing, one reads the rest. */
 export function sendOnce(
@@ -139,7 +118,7 @@ async function insertChunks(
   return tasks.map(({ id }) => id);
 }
 
-async function insertFresh(
+export async function insertFresh(
   database: Database,
   db: Db,
   tasks: readonly OutgoingTask[],
@@ -153,7 +132,7 @@ async function insertFresh(
   }
 }
 
-async function insertMissing(
+export async function insertMissing(
   database: Database,
   db: Db,
   tasks: readonly OutgoingTask[],

@@ -10,6 +10,7 @@ import { expireNodes, expireTasks } from "./queries/expire-tasks.ts";
 import { findOwnCommits } from "./queries/find-own-commits.ts";
 import { holdClaims } from "./queries/hold-claims.ts";
 import { holdParents } from "./queries/hold-parents.ts";
+import { insertStarted } from "./queries/insert-started.ts";
 import { insertTasks } from "./queries/insert-tasks.ts";
 import { isBackendIdle } from "./queries/is-backend-idle.ts";
 import { listRecoveries } from "./queries/list-recoveries.ts";
@@ -48,6 +49,7 @@ export function createStore(schema: string) {
   return {
     schema,
     insertTasks: insertTasks(text),
+    insertStarted: insertStarted(text),
     matchSubmissions: matchSubmissions(text),
     claimAndStart: claimTasks(text, "RUNNING"),
     claimAhead: claimTasks(text, "CLAIMED"),

@@ -3,7 +3,7 @@ import type { Config } from "../domain/config.ts";
 import type { WakeHint } from "../domain/wake-hint.ts";
 import type { WorkerPlan } from "../domain/worker-options.ts";
 import type { Connection } from "../store/connection.ts";
-import type { ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
+import type { ClaimLane, ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
 import { noRules, readOfEach, type ClaimRules } from "../store/queries/pick-ready.ts";
 import type { Store } from "../store/store.ts";
 import { ClaimAppetite } from "./claim-appetite.ts";
@@ -61,6 +61,37 @@ export class ClaimDesk {
   /** Counts what has said that there may be work. */
   get wakes(): number {
     return this.#appetite.wakes;
+  }
+
+  /** As far as is known, nothing is in line that it should ask for. */
+  isSated(now: number): boolean {
+    return !this.#appetite.isHungry(now) && !this.#appetite.isHeldBack;
+  }
+
+  /** Whether it may take any number of tasks of this queue, as far as it has slots. */
+  takesFreely(queue: string): boolean {
+    const { plan, config } = this.#options;
+    const isLimited = config.clusterWideCap !== null || plan.maxClaimBatch > 0;
+    return plan.queueRanks.has(queue) && !plan.queueCaps.has(queue) && !isLimited;
+  }
+
+  /** As they would be claimed. */
+  inOrder<Place extends { readonly queue: string; readonly priority: number }>(
+    tasks: Place[],
+  ): Place[] {
+    const { queueRanks } = this.#options.plan;
+    const rank = ({ queue }: Place): number => queueRanks.get(queue) ?? 0;
+    return tasks.sort((a, b) => rank(a) - rank(b) || a.priority - b.priority);
+  }
+
+  /** Where something may be in line, and where these would stand. */
+  lanesWith(tasks: readonly { queue: string; priority: number }[], now: number): ClaimLane[] {
+    const lanes = this.#lanes.list(false, now);
+    for (const { queue, priority } of tasks) {
+      if (!lanes.some((lane) => lane.queue === queue && lane.priority === priority))
+        lanes.push({ queue, priority, mark: -Infinity });
+    }
+    return lanes;
   }
 
   isSurveyDue(now: number): boolean {

@@ -66,6 +66,8 @@ function claimOf({ id, claimId }: HeldClaim): HeldClaim {
 export class HeldTasks {
   /** A task that was lost and claimed again may run here twice at once. */
   readonly running = new Set<TaskRun>();
+  /** Slots that are kept for tasks while they are being stored, by the keys of their claims. */
+  readonly #kept = new Set<string>();
   #ahead: ClaimedTask[] = [];
   #ended: EndedTask[] = [];
   #endedNodes: EndedTask[] = [];
@@ -80,9 +82,22 @@ export class HeldTasks {
     return this.#ahead.length;
   }
 
+  /** Slots that are not free. */
+  get busyCount(): number {
+    return this.running.size + this.#kept.size;
+  }
+
+  keep(tasks: Iterable<ClaimedTask>): void {
+    for (const task of tasks) this.#kept.add(claimKey(task));
+  }
+
+  unkeep(tasks: Iterable<ClaimedTask>): void {
+    for (const task of tasks) this.#kept.delete(claimKey(task));
+  }
+
   get isEmpty(): boolean {
     return (
-      this.running.size === 0 &&
+      this.busyCount === 0 &&
       this.#ahead.length === 0 &&
       this.#ended.length === 0 &&
       this.#endedNodes.length === 0 &&
@@ -196,6 +211,7 @@ export class HeldTasks {
       ...this.#ended.map(claimKey),
       ...this.#endedNodes.map(claimKey),
       ...this.#interrupted.map(claimKey),
+      ...this.#kept,
       ...this.#stuck,
     ]);
   }

@@ -4,7 +4,7 @@
  */
 import type { WakeHint } from "../domain/wake-hint.ts";
 import { wakeQueues } from "../engine/wake-workers.ts";
-import { runCycle, type CyclePlan, type CycleReply } from "../engine/work-cycle.ts";
+import { runCycle, type CycleReply } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
@@ -16,21 +16,19 @@ import { keepClaims } from "./claim-keeper.ts";
 import { inClaimOrder } from "./claim-order.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
+import { planCycle, type LoopPlan } from "./plan-cycle.ts";
 import { reviewSettles } from "./review-settles.ts";
 import { inTime, startedAhead } from "./started-ahead.ts";
 import { NodeLane } from "./node-lane.ts";
+import { SlotKeeper } from "./slot-keeper.ts";
 import { settleAlone, settleOneByOne } from "./settle-one-by-one.ts";
 import { TaskRun } from "./task-run.ts";
 import { watchLink } from "./watch-link.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
 
-interface LoopPlan extends CyclePlan {
-  readonly settles: readonly EndedTask[];
-  readonly starts: readonly ClaimedTask[];
-}
-
 export class WorkLoop {
   readonly held = new HeldTasks();
+  readonly slots: SlotKeeper;
   readonly #options: WorkLoopOptions;
   readonly #desk: ClaimDesk;
   readonly #bell = new Bell();
@@ -39,6 +37,7 @@ export class WorkLoop {
   readonly #nodeLane: NodeLane;
   /** Set when a claim or a finish may have gone through unnoticed, and every heartbeat: compare with what is stored. */
   #isCheckDue = false;
+  #isClaiming = false;
   #isDraining = false;
   #isGivenUp = false;
   /** Others may have taken what is held here, because no heartbeat could be written. */
@@ -65,6 +64,16 @@ export class WorkLoop {
         this.#desk.madeRoom();
         this.#bell.ring();
       },
+    });
+    const mayStart = (): boolean => !this.#isFenced && !this.#isGivenUp;
+    this.slots = new SlotKeeper({
+      loop: options,
+      held: this.held,
+      desk: this.#desk,
+      isFree: () => mayStart() && !this.#isDraining && !this.#isClaiming,
+      // One that is not run here is found when what is held is compared with what is stored, by whoever has it then.
+      run: (task) => mayStart() && this.#run(task),
+      onReturned: (isUnclear) => (isUnclear ? this.checkClaims() : this.#bell.ring()),
     });
     this.#outage = new Outage(options.config.resilience, options.log, () =>
       options.database.ping(),
@@ -172,34 +181,24 @@ export class WorkLoop {
   }
 
   #restMs(now: number): number {
-    const hasRoom = !this.#isDraining && this.held.running.size < this.#options.plan.concurrency;
+    const hasRoom = !this.#isDraining && this.held.busyCount < this.#options.plan.concurrency;
     return hasRoom ? this.#desk.restMs(now) : Infinity;
   }
 
-  /** Everything that is ready now, or undefined if nothing is. */
   #plan(now: number): LoopPlan | undefined {
     const { concurrency } = this.#options.plan;
-    const settles: readonly EndedTask[] = this.held.nextEnds();
-    const free = concurrency - this.held.running.size;
-    const mayStart = !this.#isFenced && this.#desk.mayStart(now, settles.length > 0);
-    const starts = mayStart ? this.held.nextAhead(free) : [];
-    const held = {
-      running: this.held.running.size + starts.length,
-      ahead: this.held.aheadCount - starts.length,
-    };
-    const { claim, ahead } =
-      this.#isDraining || this.#isFenced
-        ? { claim: undefined, ahead: undefined }
-        : this.#desk.requests(now, held, settles.length > 0);
-    if (settles.length + starts.length === 0 && claim === undefined && ahead === undefined)
-      return undefined;
-    return { settles, starts, claim, ahead, rules: this.#desk.rules };
+    const mayStart = !this.#isFenced;
+    const mayClaim = mayStart && !this.#isDraining;
+    return planCycle({ held: this.held, desk: this.#desk, concurrency, mayStart, mayClaim }, now);
   }
 
   async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
     const { database, services } = this.#options;
     const wakesBefore = this.#desk.wakes;
-    const reply = await runCycle(database.store, connection, plan, this.#onNotifyError);
+    this.#isClaiming = plan.claim !== undefined || plan.ahead !== undefined;
+    const reply = await runCycle(database.store, connection, plan, this.#onNotifyError).finally(
+      () => (this.#isClaiming = false),
+    );
     this.held.written(plan.settles);
     if (reply.settle !== undefined) announceEnds(services, plan.settles, reply.settle);
     this.#startTasks(connection, plan, reply);

@@ -141,7 +141,8 @@ export class WorkerLife {
     this.#parts = parts;
     this.#setup = setup;
     this.log = services.log;
-    this.done = loop.run();
+    const leave = config.directStart ? setup.hosts.add(loop.slots) : undefined;
+    this.done = loop.run().finally(() => leave?.());
     const maintenance = setup.startMaintenance({
       workerId: services.workerId,
       leads: () => liveness.leads,

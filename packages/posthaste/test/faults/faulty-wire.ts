@@ -45,6 +45,7 @@ export function useFaultyWires(db: TestDatabase): OpenWire {
     const logger = recordingLogger();
     const app = posthaste({
       logger,
+      directStart: false,
       resilience: { dbRetryInitialMs: 100, dbRetryMaxMs: 500 },
       ...config,
       // Not prepared: a prepared statement goes by its name, and a fault could not know it by its text.

@@ -205,6 +205,18 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       mostBuffers: 5_000,
     },
     {
+      name: "insert and start",
+      profile: "sends",
+      call: (store, db) =>
+        store.insertStarted(db, rows(false).replaceAll('"input"', '"starts":true,"input"'), {
+          workerId: workerId(1),
+          claimSeed: claimId(1),
+          lanes: request.lanes,
+        }),
+      indexes: ["ready_tasks_claim_idx"],
+      mostBuffers: 5_000,
+    },
+    {
       name: "insert missing",
       profile: "sends",
       call: (store, db) => store.insertTasks.missing(db, rows(true)),

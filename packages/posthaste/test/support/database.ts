@@ -79,7 +79,9 @@ export function useDatabase(options: { readonly isEmpty?: boolean } = {}): TestD
       return connection;
     },
     app(config) {
-      const app = posthaste({ logger: silentLogger, ...config, database: url() });
+      // What tests send stands in line, so that they test how it is noticed, claimed and recovered.
+      const usual = { logger: silentLogger, directStart: false };
+      const app = posthaste({ ...usual, ...config, database: url() });
       opened.push(app);
       return app;
     },

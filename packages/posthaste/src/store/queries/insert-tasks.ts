@@ -48,22 +48,22 @@ export function insertTasks(schema: SqlText): InsertTasks {
 }
 
 // A task whose time has passed is due now: an older enqueued_at would land behind where the workers have looked.
-const incoming = sql`
+export const incoming = sql`
   incoming as materialized (
     select item.*, statement_timestamp() as sent_at,
            greatest(coalesce(item.run_at, statement_timestamp() + item.delay_ms * interval '1 millisecond'),
                     statement_timestamp()) as enqueued_at
       from json_to_recordset($1::text::json) as item (
         id uuid, name text, queue text, priority smallint, input jsonb, options jsonb, flags jsonb, key text,
-        run_at timestamptz, delay_ms bigint, good_until timestamptz)
+        run_at timestamptz, delay_ms bigint, good_until timestamptz, starts boolean)
   )`;
 
-const submissionColumns = sql`
+export const submissionColumns = sql`
   (task_id, name, queue, priority, input, options, flags, sent_at, run_at, good_until, key)`;
 // A JSON null becomes SQL null on its way through the record; the input null is a value like any other.
-const submissionValues = sql`
+export const submissionValues = sql`
   id, name, queue, priority, coalesce(input, 'null'), options, flags, sent_at,
   case when enqueued_at > sent_at then enqueued_at end, good_until, key`;
 
-const readyColumns = sql`(task_id, queue, priority, enqueued_at, good_until)`;
-const readyValues = sql`id, queue, priority, enqueued_at, good_until`;
+export const readyColumns = sql`(task_id, queue, priority, enqueued_at, good_until)`;
+export const readyValues = sql`id, queue, priority, enqueued_at, good_until`;

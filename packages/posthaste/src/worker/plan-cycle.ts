@@ -1,0 +1,37 @@
+/** What a round trip of a worker carries. */
+import type { CyclePlan } from "../engine/work-cycle.ts";
+import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import type { ClaimDesk } from "./claim-desk.ts";
+import type { EndedTask, HeldTasks } from "./held-tasks.ts";
+
+export interface LoopPlan extends CyclePlan {
+  readonly settles: readonly EndedTask[];
+  readonly starts: readonly ClaimedTask[];
+}
+
+export interface CycleMeans {
+  readonly held: HeldTasks;
+  readonly desk: ClaimDesk;
+  readonly concurrency: number;
+  readonly mayStart: boolean;
+  readonly mayClaim: boolean;
+}
+
+/** Everything that is ready now, or undefined if nothing is. */
+export function planCycle(means: CycleMeans, now: number): LoopPlan | undefined {
+  const { held, desk, concurrency, mayStart, mayClaim } = means;
+  const settles: readonly EndedTask[] = held.nextEnds();
+  const hasEnded = settles.length > 0;
+  const free = concurrency - held.busyCount;
+  const starts = mayStart && desk.mayStart(now, hasEnded) ? held.nextAhead(free) : [];
+  const after = {
+    running: held.busyCount + starts.length,
+    ahead: held.aheadCount - starts.length,
+  };
+  const { claim, ahead } = mayClaim
+    ? desk.requests(now, after, hasEnded)
+    : { claim: undefined, ahead: undefined };
+  if (settles.length + starts.length === 0 && claim === undefined && ahead === undefined)
+    return undefined;
+  return { settles, starts, claim, ahead, rules: desk.rules };
+}

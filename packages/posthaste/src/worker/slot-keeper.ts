@@ -1,0 +1,117 @@
+/** Lends a worker's free slots to the sender beside it: see local-hosts.ts. */
+import { AsyncResource } from "node:async_hooks";
+import { randomUUID } from "node:crypto";
+import type { OutgoingTask } from "../engine/compose-task.ts";
+import type { KeptSlots, LocalHost } from "../engine/local-hosts.ts";
+import { claimIdOf } from "../store/queries/claim-id.ts";
+import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import { claimBudget } from "./claim-budget.ts";
+import type { ClaimDesk } from "./claim-desk.ts";
+import type { HeldTasks } from "./held-tasks.ts";
+import type { WorkLoopOptions } from "./work-loop-options.ts";
+
+/** Each is looked into by the statement that stores the tasks. */
+const MOST_LANES = 16;
+/** A session that swallows what is sent must not keep slots empty for longer. */
+const KEEP_MS = 2_000;
+
+export interface SlotKeeperOptions {
+  readonly loop: Pick<WorkLoopOptions, "plan" | "config" | "registry" | "services">;
+  readonly held: HeldTasks;
+  readonly desk: ClaimDesk;
+  /** Whether the worker starts anything at all now, and has not asked for work that would want the same slots. */
+  readonly isFree: () => boolean;
+  readonly run: (task: ClaimedTask) => unknown;
+  /** Slots are free again, or claims may be stored that nobody knows of. */
+  readonly onReturned: (isUnclear: boolean) => void;
+}
+
+export class SlotKeeper implements LocalHost {
+  readonly #options: SlotKeeperOptions;
+  /** Bodies begin in the worker's own asynchronous context, not in that of whoever happened to send them. */
+  readonly #run: (task: ClaimedTask) => unknown;
+
+  constructor(options: SlotKeeperOptions) {
+    this.#options = options;
+    this.#run = AsyncResource.bind(options.run);
+  }
+
+  keepSlots(tasks: readonly OutgoingTask[]): KeptSlots | undefined {
+    const { held, desk, loop } = this.#options;
+    const { registry, services } = loop;
+    const now = performance.now();
+    if (!this.#options.isFree() || held.aheadCount > 0 || !desk.isSated(now)) return undefined;
+    const fitting = tasks.filter(
+      ({ mayStartHere, name, queue }) =>
+        mayStartHere && registry.has(name) && desk.takesFreely(queue),
+    );
+    const meant = desk.inOrder(fitting).slice(0, this.#freeSlots());
+    if (meant.length === 0) return undefined;
+    const lanes = desk.lanesWith(meant, now);
+    if (lanes.length > MOST_LANES) return undefined;
+    const claimSeed = randomUUID();
+    const claimed = new Map(meant.map((task) => [task.id, claimedTask(task, claimSeed)]));
+    return {
+      tasks: new Set(meant),
+      claims: { workerId: services.workerId, claimSeed, lanes },
+      ...this.#keep(claimed),
+    };
+  }
+
+  #keep(claimed: ReadonlyMap<string, ClaimedTask>): Pick<KeptSlots, "start" | "letGo"> {
+    const { held, onReturned } = this.#options;
+    let isKept = true;
+    held.keep(claimed.values());
+    const giveUp = (tasks: Iterable<ClaimedTask>): void => {
+      clearTimeout(timer);
+      isKept = false;
+      held.unkeep(tasks);
+    };
+    const letGo = (): void => {
+      giveUp(claimed.values());
+      onReturned(true);
+    };
+    const timer = setTimeout(letGo, KEEP_MS).unref();
+    return {
+      letGo,
+      start: (started, at) => {
+        if (!isKept) return letGo(); // its slots have been given away: it is run as what is found is
+        const begun = new Set(started.flatMap((id) => claimed.get(id) ?? []));
+        const others = [...claimed.values()].filter((task) => !begun.has(task));
+        giveUp(others);
+        if (others.length > 0) onReturned(false);
+        // In the next turn: whoever sent them hears first that they are sent.
+        setImmediate(() => this.#begin(begun, at));
+      },
+    };
+  }
+
+  #begin(tasks: ReadonlySet<ClaimedTask>, enqueuedAt: number): void {
+    this.#options.held.unkeep(tasks);
+    for (const task of tasks) this.#run({ ...task, enqueuedAt });
+  }
+
+  #freeSlots(): number {
+    const { held, loop } = this.#options;
+    const { busyCount: running, aheadCount: ahead } = held;
+    return claimBudget(loop.plan, loop.config, { running, ahead }).now;
+  }
+}
+
+function claimedTask(task: OutgoingTask, claimSeed: string): ClaimedTask {
+  const { id, name, queue, priority, input, options } = task;
+  const claimId = claimIdOf(claimSeed, id);
+  return {
+    id,
+    claimId,
+    name,
+    queue,
+    priority,
+    enqueuedAt: 0,
+    runNo: 1,
+    retryCount: 0,
+    input,
+    options,
+    node: undefined,
+  };
+}

@@ -1,0 +1,244 @@
+/** What is sent beside a worker of the same app that has a slot free starts there without standing in line. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import { defineTask } from "../../src/index.ts";
+import type { Decide } from "../support/fault-proxy.ts";
+import { useFaultyWires } from "../faults/faulty-wire.ts";
+import { recordEvents } from "../hooks/recorded-events.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { useHeldTasks } from "./held-task.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const openWire = useFaultyWires(db);
+const heldTask = useHeldTasks();
+
+const note = defineTask({ name: "note", run: (text: string) => text });
+const direct = { directStart: true } as const;
+
+/** Whether each was started by the statement that sent it, in the order of their ids. */
+async function startedAtOnce(ids: readonly string[]): Promise<boolean[]> {
+  const rows = await db.sql<{ direct: boolean }>(
+    `select coalesce(started_at = sent_at, false) as direct from posthaste.tasks where id = any ($1) order by id`,
+    [ids],
+  );
+  return rows.map((row) => row.direct);
+}
+
+test("sent to an idle worker: one statement stores it as running, and its result is its own", async () => {
+  const app = db.app({ ...direct, tasks: [note] });
+  await app.worker().start();
+  const handles = [];
+  for (let n = 0; n < 20; n++) {
+    const handle = await app.send(note, `n${n}`);
+    expect(await handle.value({ timeoutMs: 5_000 })).toBe(`n${n}`);
+    handles.push(handle);
+  }
+  const direct20 = await startedAtOnce(handles.map(({ id }) => id));
+  // The first may meet the worker's first look around.
+  expect(direct20.filter(Boolean).length).toBeGreaterThanOrEqual(18);
+});
+
+test("the caller hears that it is sent before its body begins, and so do hooks", async () => {
+  const { hooks, events } = recordEvents();
+  const order: string[] = [];
+  const told = defineTask({ name: "told", run: () => void order.push("begins") });
+  const app = db.app({ ...direct, tasks: [told, note], hooks });
+  await app.worker().start();
+  await (await app.send(note, "warm")).value({ timeoutMs: 5_000 });
+  const handle = await app.send(told, undefined);
+  order.push("sent");
+  await handle.result({ timeoutMs: 5_000 });
+  expect(await startedAtOnce([handle.id])).toEqual([true]);
+  expect(order).toEqual(["sent", "begins"]);
+  const ofIt = events.filter(({ id }) => id === handle.id).map(({ event }) => event);
+  await expect.poll(() => ofIt.slice(0, 2)).toEqual(["taskSent", "taskStarted"]);
+});
+
+test("what has no slot stands in line, and never more run than there are slots", async () => {
+  const held = heldTask();
+  const app = db.app({ ...direct, tasks: [held.task] });
+  await app.worker({ concurrency: 2 }).start();
+  const handles = await Promise.all(
+    ["a", "b", "c", "d", "e"].map((one) => app.send(held.task, one)),
+  );
+  await held.begun(2);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(held.bodies).toHaveLength(2);
+  held.finishAll();
+  await held.begun(4);
+  held.finishAll();
+  await held.begun(5);
+  held.finishAll();
+  const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 5_000 })));
+  expect(values.sort()).toEqual(["a done", "b done", "c done", "d done", "e done"]);
+});
+
+describe("stands in line for every worker", () => {
+  test("what a running task sends: else whoever splits its work would do all of it itself", async () => {
+    const parent = defineTask({
+      name: "parent",
+      run: async () => (await app.send(note, "child")).id,
+    });
+    const app = db.app({ ...direct, tasks: [parent, note] });
+    await app.worker({ concurrency: 10 }).start();
+    const id = await (await app.send(parent, undefined)).value({ timeoutMs: 5_000 });
+    await app.task(note, id).result({ timeoutMs: 5_000 });
+    expect(await startedAtOnce([id])).toEqual([false]);
+  });
+
+  test.each([
+    ["a delay", { delayMs: 50 }],
+    ["a deadline", { goodUntil: new Date(Date.now() + 60_000) }],
+    ["a key", { key: "k" }],
+  ])("what is sent with %s", async (_, options) => {
+    const app = db.app({ ...direct, tasks: [note] });
+    await app.worker().start();
+    const handle = await app.send(note, "x", options);
+    await handle.result({ timeoutMs: 5_000 });
+    expect(await startedAtOnce([handle.id])).toEqual([false]);
+  });
+
+  test("what is of a queue that is paused", async () => {
+    const app = db.app({ ...direct, tasks: [note] });
+    await app.worker().start();
+    await app.admin.queues.pause("default");
+    const handle = await app.send(note, "x");
+    expect((await handle.info()).status).toBe("PENDING");
+    await app.admin.queues.resume("default");
+    await handle.result({ timeoutMs: 5_000 });
+  });
+
+  test("what is of a queue with a cap, and nothing else because of it", async () => {
+    const queues = { narrow: { maxConcurrency: 3 }, default: {} };
+    const app = db.app({ ...direct, tasks: [note], queues });
+    await app.worker().start();
+    for (const [queue, isDirect] of [
+      ["narrow", false],
+      ["default", true],
+    ] as const) {
+      const handle = await app.send(note, "x", { queue });
+      await handle.result({ timeoutMs: 5_000 });
+      expect(await startedAtOnce([handle.id])).toEqual([isDirect]);
+    }
+  });
+
+  test.each([
+    ["in the whole cluster", { config: { clusterWideCap: 5 }, worker: {} }],
+    ["of a queue in one pass", { config: {}, worker: { maxClaimBatch: 5 } }],
+  ])("everything, where only so many may be taken %s", async (_, { config, worker }) => {
+    const app = db.app({ ...direct, ...config, tasks: [note] });
+    await app.worker(worker).start();
+    const handle = await app.send(note, "x");
+    await handle.result({ timeoutMs: 5_000 });
+    expect(await startedAtOnce([handle.id])).toEqual([false]);
+  });
+
+  test("everything, if directStart is off", async () => {
+    const app = db.app({ directStart: false, tasks: [note] });
+    await app.worker().start();
+    const handle = await app.send(note, "x");
+    await handle.result({ timeoutMs: 5_000 });
+    expect(await startedAtOnce([handle.id])).toEqual([false]);
+  });
+});
+
+test("what the caller's transaction sends does not exist before that commits", async () => {
+  const app = db.app({ ...direct, tasks: [note] });
+  await app.worker().start();
+  const client = new pg.Client(db.url);
+  await client.connect();
+  await client.query("begin");
+  const handle = await app.send(note, "x", { tx: client });
+  expect(await startedAtOnce([handle.id])).toEqual([]);
+  await client.query("commit");
+  await client.end();
+  await handle.result({ timeoutMs: 5_000 });
+  expect(await startedAtOnce([handle.id])).toEqual([false]);
+});
+
+test("a body does not see the asynchronous context of whoever sent it", async () => {
+  const requests = new AsyncLocalStorage<string>();
+  const seen = defineTask({ name: "seen", run: () => requests.getStore() ?? "nothing" });
+  const app = db.app({ ...direct, tasks: [seen, note] });
+  await app.worker().start();
+  await (await app.send(note, "warm")).value({ timeoutMs: 5_000 });
+  const handle = await requests.run("a request", () => app.send(seen, undefined));
+  expect(await handle.value({ timeoutMs: 5_000 })).toBe("nothing");
+  expect(await startedAtOnce([handle.id])).toEqual([true]);
+});
+
+test("stop() waits for what is being stored for this worker, and leaves nothing behind", async () => {
+  const held = heldTask();
+  const app = db.app({ ...direct, tasks: [held.task] });
+  const worker = await app.worker({ concurrency: 5 }).start();
+  const sending = app.send(held.task, "a");
+  await Promise.resolve();
+  const stopping = worker.stop();
+  const handle = await sending;
+  const { status } = await handle.info();
+  if (status === "RUNNING") await held.begun(1);
+  held.finishAll();
+  await stopping;
+  expect(["COMPLETED", "PENDING"]).toContain((await handle.info()).status);
+});
+
+describe("the answer to the statement is lost", () => {
+  /** Once, at the statement that stores tasks as running: before it arrives, or after its commit. */
+  function cutAt(place: "question" | "answer") {
+    const cut = { times: 0, link: -1 };
+    const toServer: Decide = (bytes, link) => {
+      if (cut.times > 0 || !/is_started/.test(bytes.toString("latin1"))) return "none";
+      if (place === "answer") cut.link = link;
+      else cut.times++;
+      return place === "answer" ? "none" : "cut before";
+    };
+    const toClient: Decide = (_, link) => {
+      if (cut.times > 0 || link !== cut.link) return "none";
+      cut.times++;
+      return "cut before";
+    };
+    return { cut, toServer, toClient };
+  }
+
+  test.each(["question", "answer"] as const)("the %s: its body runs once", async (place) => {
+    const held = heldTask();
+    const { cut, ...faults } = cutAt(place);
+    const { app } = await openWire(faults, { ...direct, tasks: [held.task] });
+    await app.worker({ concurrency: 5 }).start();
+    await new Promise((resolve) => setTimeout(resolve, 300)); // it has looked around
+    const handle = await app.send(held.task, "a");
+    expect(cut.times).toBe(1);
+    await held.begun(1);
+    held.finishAll();
+    expect(await handle.value({ timeoutMs: 15_000 })).toBe("a done");
+    expect(held.inputs()).toEqual(["a"]);
+    expect(await startedAtOnce([handle.id])).toEqual([place === "answer"]);
+  });
+});
+
+test("a session that swallows the answer keeps no slot for long: the body runs, once", async () => {
+  const held = heldTask();
+  let link = -1;
+  const toServer: Decide = (bytes, from) => {
+    if (link < 0 && bytes.includes("is_started")) link = from;
+    return "none";
+  };
+  const toClient: Decide = (_, to) => (to === link ? "hang before" : "none");
+  const { app, proxy } = await openWire({ toServer, toClient }, { ...direct, tasks: [held.task] });
+  await app.worker({ concurrency: 1 }).start();
+  await new Promise((resolve) => setTimeout(resolve, 300)); // it has looked around
+  const sending = app.send(held.task, "a");
+  await held.begun(1);
+  held.finishAll();
+  const other = await db.app().send(held.task, "b");
+  await held.begun(2);
+  held.finishAll();
+  expect(await other.value({ timeoutMs: 5_000 })).toBe("b done");
+  proxy.heal();
+  proxy.cutAll();
+  expect(await (await sending).value({ timeoutMs: 15_000 })).toBe("a done");
+  expect(held.inputs()).toEqual(["a", "b"]);
+});
