@@ -6,9 +6,8 @@ function ofOurs(
   name: string,
   phase: string,
   metric: string,
-  bound: Pick<Bar, "least" | "most">,
+  { who = ["posthaste/default"], ...bound }: Pick<Bar, "least" | "most"> & { who?: string[] },
 ): Bar {
-  const who = ["posthaste/default"];
   return {
     name,
     values: (results) => [...perRepetition(results, { who, phase, metric }).values()],
@@ -30,11 +29,9 @@ export const flowBars: readonly Bar[] = [
     { most: 1.5 },
   ),
   ofOurs(
-    "chain of 1,000, hop p50 × send to start p50",
+    "chain of 1,000, hop p50 × send to start p50, both in line",
     "workflows: a chain of 1,000",
     "hop × send to start",
-    {
-      most: 2,
-    },
+    { most: 2, who: ["posthaste/in-line"] },
   ),
 ];
