@@ -46,9 +46,9 @@ export class Member {
     return `worker ${this.#number}`;
   }
 
-  /** Every third one serves a queue that has time for what is sent there: see own-sends.ts. */
-  get #sendsItself(): boolean {
-    return this.#number % 3 === 0;
+  /** Every fourth one serves a queue that has time for what is sent there: see own-sends.ts. */
+  get sendsItself(): boolean {
+    return this.#number % 4 === 0;
   }
 
   get process(): WorkerProcess {
@@ -87,14 +87,14 @@ export class Member {
         `--concurrency=${CONCURRENCY}`,
         `--shutdown-grace-ms=${SHUTDOWN_GRACE_MS}`,
         "--threads=1",
-        ...(this.#sendsItself ? [`--queues=${OWN_QUEUE}`] : []),
+        ...(this.sendsItself ? [`--queues=${OWN_QUEUE}`] : []),
       ],
       env: {
         DATABASE_URL: this.wire.url,
         CHAOS_FOLDER: this.#folder,
         // Every other one fetches ahead.
-        CHAOS_PREFETCH: this.#number % 2 === 0 || this.#sendsItself ? "0" : "6",
-        ...(this.#sendsItself && { CHAOS_SENDS: "1" }),
+        CHAOS_PREFETCH: this.#number % 2 === 0 || this.sendsItself ? "0" : "6",
+        ...(this.sendsItself && { CHAOS_SENDS: "1" }),
       },
     });
     this.lives.push(worker);

@@ -47,11 +47,6 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'RUNNING'`,
   "a task given back by a worker that stopped": `
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'PENDING' and said_by = 'posthaste worker'`,
-  "a task started by the statement that sent it": `
-    select from chaos.edges where is_first and to_status = 'RUNNING'`,
-  "a task started by the statement that sent it, and recovered": `
-    select from chaos.edges as first join posthaste.recoveries using (task_id)
-     where first.is_first and first.to_status = 'RUNNING'`,
   "a task sent by another task": "select from posthaste.submissions where name = 'child'",
   "a payment in the transaction of its completion": "select from chaos.paid",
   "a queue at its cap": `
@@ -61,6 +56,9 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
         union all select end_committed_at, -1 from chaos.claims where run_at is not null and queue = 'narrow') as moves
     ) as sums where at_once = ${NARROW_CAP}`,
 };
+
+/** Where a worker sends for itself. */
+const STARTED_AT_ONCE = "select from chaos.edges where is_first and to_status = 'RUNNING'";
 
 /** By what it is, what a worker says of it. */
 const IN_THE_LOGS: Readonly<Record<string, RegExp>> = {
@@ -96,6 +94,12 @@ export async function countSometimes(
   const found: Sometimes[] = [];
   for (const [what, statement] of Object.entries(IN_THE_BOOKS)) {
     found.push({ what, times: await countRows(client, statement) });
+  }
+  if (crew.members.some(({ sendsItself }) => sendsItself)) {
+    found.push({
+      what: "a task started by the statement that sent it",
+      times: await countRows(client, STARTED_AT_ONCE),
+    });
   }
   const said = crew.log.map(({ message }) => String(message));
   for (const [what, words] of Object.entries(IN_THE_LOGS)) {

@@ -131,6 +131,14 @@ function literal(value: unknown): string {
 
 function asText(value: unknown): string {
   if (typeof value === "string") return value;
+  if (Buffer.isBuffer(value)) return uuidsOf(value);
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   throw new TypeError(`a ${typeof value} among the values of a statement`);
+}
+
+/** What uuidArrayBytes has written. */
+function uuidsOf(bytes: Buffer): string {
+  const count = bytes.readInt32BE(12);
+  const items = Array.from({ length: count }, (_, n) => 24 + 20 * n);
+  return `{${items.map((at) => bytes.toString("hex", at, at + 16)).join(",")}}`;
 }
