@@ -27,9 +27,11 @@ export async function keepClaims({
   held,
   log,
 }: KeepClaims): Promise<{ started: ClaimedTask[]; claimed: ClaimedTask[] }> {
+  // What is started directly may begin while this is read, and is not in it: that is no loss.
+  const runs = [...held.running];
   const stored = await store.holdClaims.list(connection, workerId);
   const storedByKey = new Map(stored.map((claim) => [claimKey(claim), claim]));
-  for (const run of held.running) {
+  for (const run of runs) {
     const claim = storedByKey.get(claimKey(run.claimed));
     if (claim?.isCancelRequested === true) run.stop("CANCEL_REQUESTED", graceMs);
     if (claim !== undefined || run.isAborted || run.isComplete) continue;
