@@ -75,15 +75,6 @@ export class ClaimDesk {
     return plan.queueRanks.has(queue) && !plan.queueCaps.has(queue) && !isLimited;
   }
 
-  /** As they would be claimed. */
-  inOrder<Place extends { readonly queue: string; readonly priority: number }>(
-    tasks: Place[],
-  ): Place[] {
-    const { queueRanks } = this.#options.plan;
-    const rank = ({ queue }: Place): number => queueRanks.get(queue) ?? 0;
-    return tasks.sort((a, b) => rank(a) - rank(b) || a.priority - b.priority);
-  }
-
   /** Where something may be in line, and where these would stand. */
   lanesWith(tasks: readonly { queue: string; priority: number }[], now: number): ClaimLane[] {
     const lanes = this.#lanes.list(false, now);

@@ -39,11 +39,10 @@ function setUp(given: { isFree?: boolean; isSated?: boolean; lanes?: number } = 
   const desk = {
     isSated: () => isSated,
     takesFreely: (queue: string) => queue === "default",
-    inOrder: (tasks: OutgoingTask[]) => tasks.sort((a, b) => a.priority - b.priority),
     lanesWith: () => Array.from({ length: lanes }, () => ({ ...lane })),
   } as unknown as ClaimDesk;
   const loop = {
-    plan: { concurrency: 3, maxClaimPerWorker: 3 },
+    plan: { concurrency: 3, maxClaimPerWorker: 3, queueRanks: new Map([["default", 100]]) },
     config: { prefetchBuffer: 0 },
     registry: new Map([["note", {}]]),
     services: { workerId: "a worker" },

@@ -7,6 +7,7 @@ import { claimIdOf } from "../store/queries/claim-id.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import { claimBudget } from "./claim-budget.ts";
 import type { ClaimDesk } from "./claim-desk.ts";
+import { byLane } from "./claim-order.ts";
 import type { HeldTasks } from "./held-tasks.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
 
@@ -45,7 +46,7 @@ export class SlotKeeper implements LocalHost {
       ({ mayStartHere, name, queue }) =>
         mayStartHere && registry.has(name) && desk.takesFreely(queue),
     );
-    const meant = desk.inOrder(fitting).slice(0, this.#freeSlots());
+    const meant = fitting.sort(byLane(loop.plan.queueRanks)).slice(0, this.#freeSlots());
     if (meant.length === 0) return undefined;
     const lanes = desk.lanesWith(meant, now);
     if (lanes.length > MOST_LANES) return undefined;
