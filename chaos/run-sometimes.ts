@@ -39,6 +39,12 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
   "a node recovered from a worker that was killed": `
     select from posthaste.recoveries r join posthaste.submissions s using (task_id)
      where s.workflow_id is not null and r.reason = 'worker crashed'`,
+  "a node started by the transaction that ended the one before it": `
+    select from posthaste.submissions as s
+      join chaos.edges as e using (task_id)
+     where s.workflow_id is not null and e.to_status = 'RUNNING' and exists (
+       select from chaos.edges as d
+        where d.xid = e.xid and d.task_id <> e.task_id and d.from_status = 'RUNNING')`,
   "a payment of a node in the transaction of its end": `
     select from chaos.paid join posthaste.submissions using (task_id) where workflow_id is not null`,
   "two nodes of a run that ended in one transaction": `

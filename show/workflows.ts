@@ -115,7 +115,7 @@ async function speed(): Promise<void> {
     1.5,
   );
   atMost(
-    "hop p50 of a chain of 1,000, × send to start p50, both in line",
+    "hop p50 of a chain of 1,000, × send to start p50",
     found("workflows: a chain of 1,000", "hop × send to start"),
     2,
   );

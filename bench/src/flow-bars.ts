@@ -6,8 +6,9 @@ function ofOurs(
   name: string,
   phase: string,
   metric: string,
-  { who = ["posthaste/default"], ...bound }: Pick<Bar, "least" | "most"> & { who?: string[] },
+  bound: Pick<Bar, "least" | "most">,
 ): Bar {
+  const who = ["posthaste/default"];
   return {
     name,
     values: (results) => [...perRepetition(results, { who, phase, metric }).values()],
@@ -29,9 +30,11 @@ export const flowBars: readonly Bar[] = [
     { most: 1.5 },
   ),
   ofOurs(
-    "chain of 1,000, hop p50 × send to start p50, both in line",
+    "chain of 1,000, hop p50 × send to start p50",
     "workflows: a chain of 1,000",
     "hop × send to start",
-    { most: 2, who: ["posthaste/in-line"] },
+    {
+      most: 2,
+    },
   ),
 ];

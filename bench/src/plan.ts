@@ -204,7 +204,7 @@ export const measurements: readonly Measurement[] = [
     name: "workflows: a chain of 1,000",
     phase: "flows",
     options: { flow: "chain", count: 1_000 },
-    contenders: ["posthaste/in-line"],
+    contenders: ours,
     isNeeded: true,
   },
   {

@@ -30,8 +30,7 @@ function listTask(handle: (input: Payload) => unknown) {
 /**
  * "default" is what a user gets; "tuned" fetches ahead, as the peers' local queues do. "capped", which takes part only in a
  * measurement of ours alone, lets 100 tasks of each queue run at once, whatever the number of processes. "requeue" is
- * "default" with tasks that say they may run again after a crash; "requeue-1s" has the shortest grace there is. "in-line"
- * starts nothing directly: what is sent stands in line, as the nodes of workflows do.
+ * "default" with tasks that say they may run again after a crash; "requeue-1s" has the shortest grace there is.
  */
 export const posthasteSystem: System = {
   name: "posthaste",
@@ -51,7 +50,6 @@ export const posthasteSystem: System = {
       logger,
       tasks: [task, list],
       prefetchBuffer,
-      directStart: config !== "in-line",
       ...(config === "requeue-1s" ? { recovery: { crashGraceMs: 1_000 } } : {}),
       ...(config === "capped" ? { queues: capped } : {}),
     });

@@ -19,13 +19,13 @@ export async function applyPage(
   criteria: RecoveryCriteria,
   page: readonly DecidedTask[],
 ): Promise<AppliedPage> {
-  const { reads, workflows } = recoverer.database;
+  const { reads, workflows, store } = recoverer.database;
   const { plain, nodes } = apart(page);
   const applied = plain.length > 0 ? await apply(recoverer, criteria, plain)(reads) : [];
   if (nodes.length === 0) return { applied, news: NO_NEWS };
   const connection = await workflows.connection();
   const move = apply(recoverer, criteria, nodes);
-  return joined(applied, await moveNodes(recoverer.database.store, connection, idsOf(nodes), move));
+  return joined(applied, await moveNodes(store, connection, { taskIds: idsOf(nodes), move }));
 }
 
 /** The same in a transaction that is open already. */

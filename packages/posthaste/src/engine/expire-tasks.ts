@@ -22,9 +22,10 @@ async function expireNodes(
   ids: readonly string[],
 ): Promise<string[]> {
   if (ids.length === 0) return [];
-  const { moved, news } = await moveNodes(store, connection, ids, (db) =>
-    store.expireNodes.end(db, ids),
-  );
+  const { moved, news } = await moveNodes(store, connection, {
+    taskIds: ids,
+    move: (db) => store.expireNodes.end(db, ids),
+  });
   await tellNews(connection, store, news);
   return moved;
 }

@@ -4,6 +4,7 @@
  */
 import type { Connection } from "../store/connection.ts";
 import { NO_NEWS, type RunNews } from "../store/queries/advance-workflows.ts";
+import type { ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
 import { BEGIN, COMMIT } from "../store/transaction.ts";
 import type { Db } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
@@ -14,23 +15,32 @@ export interface MovedNodes<Moved> {
   readonly news: RunNews;
 }
 
-/** One round trip. `move` is given a session in which the runs are locked, and sends its statement at once. */
+export interface NodeMove<Moved> {
+  readonly taskIds: readonly string[];
+  /** Is given a session in which the runs are locked, and sends its statement at once. */
+  readonly move: (db: Db) => Promise<Moved>;
+  /** What a worker takes in the same transaction. It finds what the move has sent, and waits for nobody. */
+  readonly claim?: ClaimRequest | undefined;
+}
+
+/** One round trip. */
 export async function moveNodes<Moved>(
   store: Store,
   connection: Connection,
-  taskIds: readonly string[],
-  move: (db: Db) => Promise<Moved>,
-): Promise<MovedNodes<Moved>> {
-  const steps = connection.together(() => [
-    connection.query(BEGIN),
-    store.advanceWorkflows.lock(connection, taskIds),
-    move(connection),
-    store.advanceWorkflows.advance(connection, taskIds),
-    connection.query(COMMIT),
-  ]) as [unknown, unknown, Promise<Moved>, Promise<RunNews>, unknown];
-  const failed = (await Promise.allSettled(steps)).find(({ status }) => status === "rejected");
+  { taskIds, move, claim }: NodeMove<Moved>,
+): Promise<MovedNodes<Moved> & { readonly claimed: ClaimReply | undefined }> {
+  const steps = connection.together(() => ({
+    begun: connection.query(BEGIN),
+    locked: store.advanceWorkflows.lock(connection, taskIds),
+    moved: move(connection),
+    news: store.advanceWorkflows.advance(connection, taskIds),
+    claimed: claim === undefined ? undefined : store.claimAndStart(connection, claim),
+    committed: connection.query(COMMIT),
+  }));
+  const answers = await Promise.allSettled(Object.values<unknown>(steps));
+  const failed = answers.find(({ status }) => status === "rejected");
   if (failed?.status === "rejected") throw failed.reason;
-  return { moved: await steps[2], news: await steps[3] };
+  return { moved: await steps.moved, news: await steps.news, claimed: await steps.claimed };
 }
 
 /** The same where a transaction is open already. */

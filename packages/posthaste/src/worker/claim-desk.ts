@@ -8,7 +8,7 @@ import { noRules, readOfEach, type ClaimRules } from "../store/queries/pick-read
 import type { Store } from "../store/store.ts";
 import { ClaimAppetite } from "./claim-appetite.ts";
 import { claimBudget, type Held } from "./claim-budget.ts";
-import { ClaimLanes } from "./claim-lanes.ts";
+import { ClaimLanes, hasTies } from "./claim-lanes.ts";
 
 export interface ClaimDeskOptions {
   readonly store: Store;
@@ -83,6 +83,24 @@ export class ClaimDesk {
         lanes.push({ queue, priority, mark: -Infinity });
     }
     return lanes;
+  }
+
+  /** A claim beside those of the loop, where no rule is about what is first in line. */
+  requestBeside(limit: number, now: number): ClaimRequest | undefined {
+    const { workerId, config } = this.#options;
+    if (config.unknownTasks !== "fail") return undefined;
+    const lanes = this.#lanes.list(false, now).filter(({ queue }) => this.takesFreely(queue));
+    if (lanes.length === 0) return undefined;
+    const rules = hasTies(lanes) ? noRules : undefined;
+    return { lanes, limit, workerId, leaseMs: config.claimLeaseMs, rules };
+  }
+
+  /** What such a claim brought. It has not seen all lanes: it may say that there is work, and not that there is none. */
+  fedBeside({ tasks, isFull, nextDueMs }: ClaimReply): void {
+    const now = performance.now();
+    this.#lanes.advance(tasks, now);
+    if (isFull) this.#appetite.wake(0, now);
+    else if (nextDueMs !== null) this.#appetite.wake(nextDueMs, now);
   }
 
   isSurveyDue(now: number): boolean {

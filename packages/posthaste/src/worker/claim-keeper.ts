@@ -42,7 +42,9 @@ export async function keepClaims({
     run.stop("CLAIM_LOST", graceMs);
   }
   const known = held.claimKeys();
-  const strays = stored.filter((claim) => !known.has(claimKey(claim)));
+  const strays = stored.filter(
+    (claim) => !known.has(claimKey(claim)) && !held.isBeingClaimed(claim),
+  );
   if (strays.length === 0) return { started: [], claimed: [] };
   const adopted = await store.holdClaims.adopt(connection, strays);
   log.info({ tasks: adopted.length }, "claims whose acknowledgement was lost are run now");

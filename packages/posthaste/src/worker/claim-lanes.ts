@@ -56,7 +56,7 @@ export class ClaimLanes {
 
   /** Whether lanes of several queues are to be emptied together, by time. */
   get hasTies(): boolean {
-    return this.#lanes.some(({ place }, n) => place === this.#lanes[n + 1]?.place);
+    return hasTies(this.#lanes);
   }
 
   get isEmpty(): boolean {
@@ -102,4 +102,9 @@ export class ClaimLanes {
     this.#lanes.sort((a, b) => a.place - b.place);
     return lane;
   }
+}
+
+/** Of lanes in the order of their places. */
+export function hasTies(lanes: readonly Pick<ClaimLane, "place">[]): boolean {
+  return lanes.some(({ place }, n) => place !== undefined && place === lanes[n + 1]?.place);
 }

@@ -1,6 +1,7 @@
 /** What a worker holds: bodies that run, tasks fetched ahead, and ends that are not written yet. */
 import type { RunEndEvent } from "../define/hooks.ts";
 import type { Landed } from "../engine/wake-workers.ts";
+import { isOfSeed } from "../store/queries/claim-id.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { HeldClaim } from "../store/queries/hold-claims.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
@@ -68,6 +69,8 @@ export class HeldTasks {
   readonly running = new Set<TaskRun>();
   /** Slots that are kept for tasks while they are being stored, by the keys of their claims. */
   readonly #kept = new Set<string>();
+  /** And for what a claim will bring, by its seed. */
+  readonly #claiming = new Map<string, number>();
   #ahead: ClaimedTask[] = [];
   #ended: EndedTask[] = [];
   #endedNodes: EndedTask[] = [];
@@ -84,7 +87,9 @@ export class HeldTasks {
 
   /** Slots that are not free. */
   get busyCount(): number {
-    return this.running.size + this.#kept.size;
+    let claiming = 0;
+    for (const slots of this.#claiming.values()) claiming += slots;
+    return this.running.size + this.#kept.size + claiming;
   }
 
   keep(tasks: Iterable<ClaimedTask>): void {
@@ -93,6 +98,19 @@ export class HeldTasks {
 
   unkeep(tasks: Iterable<ClaimedTask>): void {
     for (const task of tasks) this.#kept.delete(claimKey(task));
+  }
+
+  /** Until `claimed`, as many slots are kept, and what is stored under that seed is no stray. */
+  claiming(seed: string, slots: number): void {
+    this.#claiming.set(seed, slots);
+  }
+
+  claimed(seed: string): void {
+    this.#claiming.delete(seed);
+  }
+
+  isBeingClaimed({ claimId }: HeldClaim): boolean {
+    return [...this.#claiming.keys()].some((seed) => isOfSeed(claimId, seed));
   }
 
   get isEmpty(): boolean {

@@ -10,8 +10,10 @@ import { Backoff } from "../runtime/backoff.ts";
 import { nextTurn, pause } from "../runtime/pause.ts";
 import { Link } from "../store/link.ts";
 import type { RunNews } from "../store/queries/advance-workflows.ts";
+import type { ClaimReply } from "../store/queries/claim-tasks.ts";
 import type { SettleReply } from "../store/queries/settle-tasks.ts";
-import { announceEnds } from "./announce-runs.ts";
+import { announceEnds, announceExpired } from "./announce-runs.ts";
+import { leftInLine, type FollowUp, type FollowUps } from "./follow-ups.ts";
 import { whatCameBack, type EndedTask, type HeldTasks } from "./held-tasks.ts";
 import { reviewSettles } from "./review-settles.ts";
 import type { RunServices } from "./run-services.ts";
@@ -21,6 +23,7 @@ import { watchLink } from "./watch-link.ts";
 export interface NodeLaneOptions {
   readonly services: RunServices;
   readonly held: HeldTasks;
+  readonly followUps: FollowUps;
   /** Something landed that this worker may take itself. */
   readonly onLanded: (landed: Landed) => void;
   /** Ends were written, or given up on. */
@@ -31,6 +34,8 @@ export class NodeLane {
   readonly #options: NodeLaneOptions;
   readonly #link: Link;
   readonly #waker: WorkerWaker;
+  /** Claims of transactions whose answer is lost. */
+  #unclear: FollowUp[] = [];
   #isBusy = false;
   #isClosed = false;
 
@@ -67,13 +72,22 @@ export class NodeLane {
       try {
         await this.#write(settles);
         backoff.reset();
+        this.#clearUp();
         this.#options.onWritten();
       } catch (error) {
         // One of them may be what PostgreSQL refuses; a lost session or a deadlock is nobody's fault.
         const isAnyDone =
           !isRepeatable(error) &&
-          (await settleOneByOne({ services, settles, held, write: (end) => this.#settle([end]) }));
-        if (isAnyDone) continue;
+          (await settleOneByOne({
+            services,
+            settles,
+            held,
+            write: (end) => this.#settleAlone(end),
+          }));
+        if (isAnyDone) {
+          this.#clearUp();
+          continue;
+        }
         services.log.debug({ error: String(error) }, "ends of workflow nodes are written again");
         await pause(backoff.next());
       }
@@ -81,27 +95,55 @@ export class NodeLane {
   }
 
   async #write(settles: readonly EndedTask[]): Promise<void> {
-    const { services, held } = this.#options;
-    const reply = await this.#settle(settles);
+    const { services, held, followUps } = this.#options;
+    const followUp = followUps.claimFor(settles.length);
+    const { reply, claimed } = await this.#settle(settles, followUp).catch((error: unknown) => {
+      if (followUp !== undefined) this.#unclear.push(followUp);
+      throw error;
+    });
     held.written(settles);
     announceEnds(services, settles, reply);
+    if (claimed !== undefined) followUp?.taken(claimed);
     const connection = await this.#link.connection();
+    announceExpired(services, connection, claimed?.expired ?? [], this.#onNotifyError);
     const review = { services, connection, settles, reply, onNotifyError: this.#onNotifyError };
     await watchLink(services.database, connection, () => reviewSettles(review));
   }
 
-  async #settle(settles: readonly EndedTask[]): Promise<SettleReply> {
+  /**
+   * The same ends have been written by now, under the lock of the same runs: a transaction that was under way when its
+   * link broke is over, and what it has claimed can be found. Looked for earlier, it could be missed.
+   */
+  #clearUp(): void {
+    for (const followUp of this.#unclear.splice(0)) followUp.failed();
+  }
+
+  async #settleAlone(end: EndedTask): Promise<SettleReply> {
+    return (await this.#settle([end], undefined)).reply;
+  }
+
+  async #settle(
+    settles: readonly EndedTask[],
+    followUp: FollowUp | undefined,
+  ): Promise<{ reply: SettleReply; claimed: ClaimReply | undefined }> {
     const { database } = this.#options.services;
     const { store } = database;
     const connection = await this.#link.connection();
     const ids = settles.map(({ id }) => id);
+    const request = followUp?.request;
     // A link that is dead and open leaves a transaction open on the server, and with it the locks of these runs.
-    const { moved, news } = await watchLink(database, connection, () =>
-      moveNodes(store, connection, ids, (db) => store.settleTasks(db, settles)),
+    const { moved, news, claimed } = await watchLink(database, connection, () =>
+      moveNodes(store, connection, {
+        taskIds: ids,
+        move: (db) => store.settleTasks(db, settles),
+        claim: request,
+      }),
     );
     tellWaiters(store, connection, ids, this.#onNotifyError);
-    this.#tell(settles, news);
-    return moved;
+    const isAsked = request !== undefined && claimed !== undefined;
+    const woken = isAsked ? leftInLine(news.woken, request, claimed) : news.woken;
+    this.#tell(settles, { ...news, woken });
+    return { reply: moved, claimed };
   }
 
   #tell(settles: readonly EndedTask[], news: RunNews): void {

@@ -11,10 +11,10 @@ import { byLane } from "./claim-order.ts";
 import type { HeldTasks } from "./held-tasks.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
 
-/** Each is looked into by the statement that stores the tasks. */
-const MOST_LANES = 16;
-/** A session that swallows what is sent must not keep slots empty for longer. */
-const KEEP_MS = 2_000;
+/** Each is looked into by a statement that somebody waits for. */
+export const MOST_LANES = 16;
+/** Nobody who waits may keep slots empty for longer: a session that swallows what is sent, or a lock. */
+export const KEEP_MS = 2_000;
 
 export interface SlotKeeperOptions {
   readonly loop: Pick<WorkLoopOptions, "plan" | "config" | "registry" | "services">;
@@ -46,7 +46,7 @@ export class SlotKeeper implements LocalHost {
       ({ mayStartHere, name, queue }) =>
         mayStartHere && registry.has(name) && desk.takesFreely(queue),
     );
-    const meant = fitting.sort(byLane(loop.plan.queueRanks)).slice(0, this.#freeSlots());
+    const meant = fitting.sort(byLane(loop.plan.queueRanks)).slice(0, freeSlots(this.#options));
     if (meant.length === 0) return undefined;
     const lanes = desk.lanesWith(meant, now);
     if (lanes.length > MOST_LANES) return undefined;
@@ -91,12 +91,11 @@ export class SlotKeeper implements LocalHost {
     this.#options.held.unkeep(tasks);
     for (const task of tasks) this.#run({ ...task, enqueuedAt });
   }
+}
 
-  #freeSlots(): number {
-    const { held, loop } = this.#options;
-    const { busyCount: running, aheadCount: ahead } = held;
-    return claimBudget(loop.plan, loop.config, { running, ahead }).now;
-  }
+export function freeSlots({ held, loop }: Pick<SlotKeeperOptions, "held" | "loop">): number {
+  const { busyCount: running, aheadCount: ahead } = held;
+  return claimBudget(loop.plan, loop.config, { running, ahead }).now;
 }
 
 function claimedTask(task: OutgoingTask, claimSeed: string): ClaimedTask {

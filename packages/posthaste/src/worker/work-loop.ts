@@ -14,13 +14,14 @@ import { announceEnds, announceExpired, runEvent } from "./announce-runs.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
 import { inClaimOrder } from "./claim-order.ts";
+import { FollowUps } from "./follow-ups.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { planCycle, type LoopPlan } from "./plan-cycle.ts";
 import { reviewSettles } from "./review-settles.ts";
 import { inTime, startedAhead } from "./started-ahead.ts";
 import { NodeLane } from "./node-lane.ts";
-import { SlotKeeper } from "./slot-keeper.ts";
+import { SlotKeeper, type SlotKeeperOptions } from "./slot-keeper.ts";
 import { settleAlone, settleOneByOne } from "./settle-one-by-one.ts";
 import { TaskRun } from "./task-run.ts";
 import { watchLink } from "./watch-link.ts";
@@ -54,19 +55,8 @@ export class WorkLoop {
       workerId: services.workerId,
       taskNames: [...registry.keys()],
     });
-    this.#nodeLane = new NodeLane({
-      services,
-      held: this.held,
-      onLanded: ({ queue, ...hint }) => {
-        if (plan.queues.includes(queue)) this.hint(queue, hint);
-      },
-      onWritten: () => {
-        this.#desk.madeRoom();
-        this.#bell.ring();
-      },
-    });
     const mayStart = (): boolean => !this.#isFenced && !this.#isGivenUp;
-    this.slots = new SlotKeeper({
+    const keeping: SlotKeeperOptions = {
       loop: options,
       held: this.held,
       desk: this.#desk,
@@ -74,6 +64,19 @@ export class WorkLoop {
       // One that is not run here is found when what is held is compared with what is stored, by whoever has it then.
       run: (task) => mayStart() && this.#run(task),
       onReturned: (isUnclear) => (isUnclear ? this.checkClaims() : this.#bell.ring()),
+    };
+    this.slots = new SlotKeeper(keeping);
+    this.#nodeLane = new NodeLane({
+      services,
+      held: this.held,
+      followUps: new FollowUps(keeping),
+      onLanded: ({ queue, ...hint }) => {
+        if (plan.queues.includes(queue)) this.hint(queue, hint);
+      },
+      onWritten: () => {
+        this.#desk.madeRoom();
+        this.#bell.ring();
+      },
     });
     this.#outage = new Outage(options.config.resilience, options.log, () =>
       options.database.ping(),

@@ -10,5 +10,13 @@ export const NEW_CLAIM_ID = sql`
 
 /** The same of a seed as it was sent for `$6`. */
 export function claimIdOf(seed: string, taskId: string): string {
-  return seed.slice(0, 18) + taskId.slice(18);
+  return seed.slice(0, SEED_LENGTH) + taskId.slice(SEED_LENGTH);
 }
+
+/** Whether a claim was made by the statement that was given this seed. */
+export function isOfSeed(claimId: string, seed: string): boolean {
+  return claimId.slice(0, SEED_LENGTH) === seed.slice(0, SEED_LENGTH);
+}
+
+/** Eight bytes, as a uuid writes them. */
+const SEED_LENGTH = 18;

@@ -32,6 +32,8 @@ export interface ClaimRequest {
   readonly lanes: readonly ClaimLane[];
   readonly limit: number;
   readonly workerId: string;
+  /** Where the ids of its claims must be known beforehand. Left out: a new one. */
+  readonly claimSeed?: string;
   /** How long what is fetched ahead stays its worker's, unless it is renewed. */
   readonly leaseMs: number;
   /** Undefined: whatever is first in line is taken, lane after lane. */
@@ -179,7 +181,7 @@ export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
   const RANKED = claimStatement(schema, { born, pick: "ranked" });
 
   return async (db: Db, request: ClaimRequest): Promise<ClaimReply> => {
-    const seed = randomUUID();
+    const { claimSeed: seed = randomUUID() } = request;
     const lease = born === "RUNNING" ? [] : [request.leaseMs];
     const values = [...claimValues(request, seed), ...lease, ...rankValues(request)];
     const claim = request.rules === undefined ? PLAIN : RANKED;
@@ -197,7 +199,7 @@ export function completeAndClaim(schema: SqlText) {
     completed: readonly SettledTask[],
     request: ClaimRequest,
   ): Promise<{ settle: SettleReply; claim: ClaimReply }> => {
-    const seed = randomUUID();
+    const { claimSeed: seed = randomUUID() } = request;
     const ends = completionValues(completed);
     const values = [...claimValues(request, seed), ...ends, ...rankValues(request)];
     const both = request.rules === undefined ? PLAIN : RANKED;

@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import type { Config } from "../domain/config.ts";
+import type { WorkerPlan } from "../domain/worker-options.ts";
+import type { ClaimReply } from "../store/queries/claim-tasks.ts";
+import type { Store } from "../store/store.ts";
+import { ClaimDesk } from "./claim-desk.ts";
+
+const now = performance.now();
+
+/** A worker of three queues, of which "narrow" has a cap; the others are of one rank. It has heard of them, and found nothing more. */
+function setUp(config: Partial<Config> = {}, plan: Partial<WorkerPlan> = {}): ClaimDesk {
+  const desk = new ClaimDesk({
+    store: {} as Store,
+    config: {
+      resilience: { notifyPollIntervalMs: 5_000 },
+      clusterWideCap: null,
+      unknownTasks: "fail",
+      prefetchBuffer: 0,
+      claimLeaseMs: 60_000,
+      ...config,
+    } as Config,
+    plan: {
+      concurrency: 10,
+      maxClaimPerWorker: 10,
+      maxClaimBatch: 0,
+      queueCaps: new Map([["narrow", 1]]),
+      queueRanks: new Map([
+        ["narrow", 1],
+        ["mail", 100],
+        ["bills", 100],
+      ]),
+      ...plan,
+    } as unknown as WorkerPlan,
+    workerId: "a worker",
+    taskNames: ["note"],
+  });
+  for (const queue of ["narrow", "mail", "bills"]) desk.hint(queue, { priority: 100, due: 0 });
+  const { claim } = desk.requests(now, { running: 0, ahead: 0 }, false);
+  desk.fed(claim, nothing, desk.wakes);
+  return desk;
+}
+
+const nothing: ClaimReply = {
+  tasks: [],
+  expired: [],
+  nextDueMs: null,
+  isFull: false,
+  isHeldBack: false,
+};
+
+test("a claim beside the loop's looks into the lanes of queues that nothing limits, tied ones as one line", () => {
+  const desk = setUp();
+  const request = desk.requestBeside(2, now);
+  expect(request?.lanes.map(({ queue }) => queue)).toEqual(["mail", "bills"]);
+  expect(request).toMatchObject({ limit: 2, workerId: "a worker", rules: { names: null } });
+});
+
+test("lanes of different ranks need no rules", () => {
+  const ranks = new Map([
+    ["mail", 1],
+    ["bills", 2],
+  ]);
+  expect(setUp({}, { queueRanks: ranks }).requestBeside(2, now)?.rules).toBeUndefined();
+});
+
+test.each([
+  ["names it does not know are left to others", { unknownTasks: "release" as const }, {}],
+  ["the whole cluster has a cap", { clusterWideCap: 5 }, {}],
+  ["a pass takes only so many", {}, { maxClaimBatch: 1 }],
+])("none where %s", (_, config, plan) => {
+  expect(setUp(config, plan).requestBeside(2, now)).toBeUndefined();
+});
+
+test("what it brings says that there is work, never that there is none", () => {
+  const desk = setUp();
+  expect(desk.isSated(now)).toBe(true);
+  desk.fedBeside({ ...nothing, nextDueMs: 40 });
+  expect(desk.restMs(performance.now())).toBeLessThanOrEqual(40);
+  desk.fedBeside(nothing); // what is due in the other lanes is not forgotten
+  expect(desk.restMs(performance.now())).toBeLessThanOrEqual(40);
+  desk.fedBeside({ ...nothing, isFull: true });
+  expect(desk.isSated(now)).toBe(false);
+});
