@@ -5,10 +5,13 @@ import { folder } from "./bodies.ts";
 import { sendBesideWorker } from "./own-sends.ts";
 import { queues, tasks } from "./tasks.ts";
 
+const prefetchBuffer = Number(process.env["CHAOS_PREFETCH"] ?? 0);
+
 export const app = posthaste({
   tasks: [...tasks, ...nodeTasks],
   queues,
-  prefetchBuffer: Number(process.env["CHAOS_PREFETCH"] ?? 0),
+  prefetchBuffer,
+  startAhead: prefetchBuffer > 0,
   claimLeaseMs: 3_000,
   recovery: {
     runnerHeartbeatIntervalMs: 1_000,

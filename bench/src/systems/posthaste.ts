@@ -28,7 +28,8 @@ function listTask(handle: (input: Payload) => unknown) {
 }
 
 /**
- * "default" is what a user gets; "tuned" fetches ahead, as the peers' local queues do. "capped", which takes part only in a
+ * "default" is what a user gets; "tuned" fetches ahead, as the peers' local queues do, and its tasks
+ * say that they may run again after a crash, as the peers' do. "capped", which takes part only in a
  * measurement of ours alone, lets 100 tasks of each queue run at once, whatever the number of processes. "requeue" is
  * "default" with tasks that say they may run again after a crash; "requeue-1s" has the shortest grace there is.
  */
@@ -39,17 +40,17 @@ export const posthasteSystem: System = {
   async open(site, config, { schema, queues } = usual): Promise<Contender> {
     let handle: WorkOptions["handler"] = () => null;
     const run = (input: Payload): unknown => handle(input);
-    const task = benchTask(run, config.startsWith("requeue"));
+    const isTuned = config === "tuned";
+    const task = benchTask(run, isTuned || config.startsWith("requeue"));
     const list = listTask(run);
     const workflows = new Map<string, ReturnType<typeof graphOf>>();
-    const prefetchBuffer = config === "tuned" ? 500 : 0;
     const capped = Object.fromEntries(queues.map((queue) => [queue, { maxConcurrency: 100 }]));
     const app = posthaste({
       database: site.postgresUrl,
       schema,
       logger,
       tasks: [task, list],
-      prefetchBuffer,
+      ...(isTuned ? { prefetchBuffer: 500, startAhead: true } : {}),
       ...(config === "requeue-1s" ? { recovery: { crashGraceMs: 1_000 } } : {}),
       ...(config === "capped" ? { queues: capped } : {}),
     });

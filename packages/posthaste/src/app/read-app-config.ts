@@ -51,6 +51,11 @@ export interface AppConfig {
   readonly clusterWideCap?: number | null;
   /** Tasks a worker fetches beyond its free slots. Default 0. */
   readonly prefetchBuffer?: number;
+  /**
+   * Whether what is fetched ahead and has `onCrash: "requeue"` is stored as RUNNING at once, so that it begins without
+   * another round trip. Default false.
+   */
+  readonly startAhead?: boolean;
   /** How long a claim is good without a renewal; at least two claimer heartbeats. Default 60,000. */
   readonly claimLeaseMs?: number;
   /** What a worker does with a task whose name it does not know: fail it, or leave it to others. Default "fail". */

@@ -113,6 +113,12 @@ export const plainFields = {
     meaning:
       "How many tasks a worker fetches beyond its free slots; 0: none, so that a claimed task always runs at once",
   },
+  startAhead: {
+    kind: "flag",
+    default: false,
+    meaning:
+      'Whether what is fetched ahead and has `onCrash: "requeue"` is stored as RUNNING at once, so that it begins without another round trip',
+  },
   claimLeaseMs: {
     kind: "whole number",
     default: 60_000,
@@ -198,6 +204,7 @@ export const configTable: readonly DescribedField[] = [
     directStart: plainFields.directStart,
     clusterWideCap: plainFields.clusterWideCap,
     prefetchBuffer: plainFields.prefetchBuffer,
+    startAhead: plainFields.startAhead,
     claimLeaseMs: plainFields.claimLeaseMs,
     unknownTasks: plainFields.unknownTasks,
   }),

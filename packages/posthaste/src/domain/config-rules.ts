@@ -28,6 +28,15 @@ export const configRules: readonly ConfigRule[] = [
         : `expected none together with prefetchBuffer ${prefetchBuffer}, found ${clusterWideCap}; ` +
           "what is fetched ahead would count against the cap without running: leave out one of the two",
   },
+  {
+    path: "startAhead",
+    other: "prefetchBuffer",
+    words: "only together with prefetchBuffer above 0",
+    problem: ({ startAhead, prefetchBuffer }) =>
+      !startAhead || prefetchBuffer > 0
+        ? undefined
+        : "expected prefetchBuffer above 0 together with startAhead, found 0; nothing is fetched ahead without it",
+  },
 ];
 
 function atLeast(path: string, times: 1 | 2, other: string): ConfigRule {

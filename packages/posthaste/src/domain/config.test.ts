@@ -17,6 +17,7 @@ test("nothing given is the embedded server with the documented defaults", () => 
       directStart: true,
       clusterWideCap: null,
       prefetchBuffer: 0,
+      startAhead: false,
       claimLeaseMs: 60_000,
       unknownTasks: "fail",
       recovery: {

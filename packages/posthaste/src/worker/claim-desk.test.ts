@@ -81,3 +81,38 @@ test("what it brings says that there is work, never that there is none", () => {
   desk.fedBeside({ ...nothing, isFull: true });
   expect(desk.isSated(now)).toBe(false);
 });
+
+test("once all that was fetched ahead was born running, one claim serves slots and buffer, half of them at a time", () => {
+  const desk = setUp(
+    { prefetchBuffer: 10, startAhead: true },
+    { queueCaps: new Map(), maxClaimPerWorker: 20 },
+  );
+  const ask = () => {
+    desk.hint("mail", { priority: 100, due: 0 });
+    return desk.requests(now, { running: 0, ahead: 0 }, false);
+  };
+  const first = ask();
+  expect([first.claim?.limit, first.ahead?.limit]).toEqual([10, 10]);
+  expect(first.ahead?.startsAhead).toBe(true);
+  const task = {
+    id: "a",
+    claimId: "c",
+    name: "n",
+    queue: "mail",
+    priority: 100,
+    enqueuedAt: 1,
+    runNo: 1,
+  };
+  const born = (isStarted: boolean) => ({
+    ...task,
+    retryCount: 0,
+    input: "1",
+    options: null,
+    isStarted,
+  });
+  desk.fed(first.ahead, { ...nothing, tasks: [born(true)] }, desk.wakes);
+  const second = ask();
+  expect([second.claim, second.ahead?.limit]).toEqual([undefined, 10]);
+  desk.fed(second.ahead, { ...nothing, tasks: [born(true), born(false)] }, desk.wakes);
+  expect(ask().claim?.limit).toBe(10);
+});

@@ -35,6 +35,8 @@ export class ClaimDesk {
   readonly #appetite: ClaimAppetite;
   /** Grows while claims over many queues come back short, because most of the work is in a few of them. */
   #boost = 1;
+  /** What was last fetched ahead was all born running: then one claim serves the slots and the buffer. */
+  #bornRunning = false;
   /** Undefined: there are none. */
   readonly rules: ClaimRules | undefined;
 
@@ -128,10 +130,17 @@ export class ClaimDesk {
       this.#appetite.loseTrack();
       return nothing;
     }
-    const { now: free, ahead } = claimBudget(this.#options.plan, this.#options.config, held);
+    const { plan, config } = this.#options;
+    const { now: free, ahead } = claimBudget(plan, config, held);
+    if (this.#bornRunning && ahead > 0) {
+      // Half of what it may hold: while one half is fetched, the bodies of the other run.
+      const half = Math.ceil((plan.concurrency + config.prefetchBuffer) / 2);
+      const limit = Math.min(free + ahead, half);
+      return { claim: undefined, ahead: this.#requestAhead(limit, now) };
+    }
     return {
       claim: free > 0 ? this.#request(free, now) : undefined,
-      ahead: ahead > 0 ? this.#request(ahead, now) : undefined,
+      ahead: ahead > 0 ? this.#requestAhead(ahead, now) : undefined,
     };
   }
 
@@ -139,6 +148,8 @@ export class ClaimDesk {
     if (request === undefined || reply === undefined) return;
     const now = performance.now();
     this.#lanes.advance(reply.tasks, now);
+    if (request.startsAhead === true && reply.tasks.length > 0)
+      this.#bornRunning = reply.tasks.every(({ isStarted }) => isStarted === true);
     const isShort = reply.isFull && reply.tasks.length + reply.expired.length < request.limit;
     this.#boost = isShort ? Math.min(MOST_BOOST, this.#boost * 2) : Math.max(1, this.#boost / 2);
     const { isFull, isHeldBack, nextDueMs } = reply;
@@ -159,6 +170,10 @@ export class ClaimDesk {
     this.#lanes.correct(found, startedAt);
     const firstDueMs = Math.min(...found.map(({ dueMs }) => dueMs), Infinity);
     this.#appetite.surveyed({ tookMs: now - startedAt, firstDueMs, wakesBefore }, now);
+  }
+
+  #requestAhead(limit: number, now: number): ClaimRequest {
+    return { ...this.#request(limit, now), startsAhead: this.#options.config.startAhead };
   }
 
   #request(limit: number, now: number): ClaimRequest {

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { servicesWithoutDatabase } from "../../test/support/run-services.ts";
 import { silentLogger } from "../../test/support/loggers.ts";
+import type { Database } from "../engine/database.ts";
 import type { Connection } from "../store/connection.ts";
-import type { Store } from "../store/store.ts";
+import type { StoredClaim } from "../store/queries/hold-claims.ts";
 import { keepClaims } from "./claim-keeper.ts";
 import { HeldTasks } from "./held-tasks.ts";
 import { TaskRun } from "./task-run.ts";
@@ -13,19 +14,22 @@ function runOf(id: string): TaskRun {
   return new TaskRun({ ...claimed, ...place }, undefined, servicesWithoutDatabase());
 }
 
-/** Compares with a database in which nothing is stored, while something begins. */
-async function compare(held: HeldTasks, meanwhile: () => void): Promise<void> {
-  const list = async (): Promise<never[]> => {
+/** Compares with what is stored, while something begins. */
+async function compare(
+  held: HeldTasks,
+  meanwhile: () => void,
+  stored: readonly StoredClaim[] = [],
+): Promise<void> {
+  const list = async (): Promise<readonly StoredClaim[]> => {
     meanwhile();
-    return [];
+    return stored;
   };
+  const database = { store: { holdClaims: { list } } } as unknown as Database;
   await keepClaims({
-    store: { holdClaims: { list } } as unknown as Store,
+    services: { database, workerId: "a worker", log: silentLogger },
     connection: {} as Connection,
-    workerId: "a worker",
     graceMs: 1_000,
     held,
-    log: silentLogger,
   });
 }
 
@@ -35,4 +39,17 @@ test("what ran before and is not stored is lost; what began while that was read 
   held.running.add(before);
   await compare(held, () => held.running.add(meanwhile));
   expect([before.isAborted, meanwhile.isAborted]).toEqual([true, false]);
+});
+
+test("of what waits and is stored as running: what is gone is forgotten, what is to be cancelled is given back", async () => {
+  const held = new HeldTasks();
+  const waiting = ["a", "b", "c"].map((id) => ({ ...runOf(id).claimed, isStarted: true }));
+  held.fetchedAhead([...waiting, runOf("d").claimed]);
+  const claimOf = (id: string) => ({ id, claimId: `claim of ${id}` });
+  await compare(held, () => undefined, [
+    { ...claimOf("b"), isCancelRequested: true },
+    { ...claimOf("c"), isCancelRequested: false },
+  ]);
+  expect(held.nextAhead(10).map(({ id }) => id)).toEqual(["c", "d"]); // who is only claimed is asked when it starts
+  expect(held.nextEnds()).toMatchObject([{ id: "b", edge: "release", ran: false }]);
 });

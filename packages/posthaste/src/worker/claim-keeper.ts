@@ -2,17 +2,21 @@
 import type { Logger } from "../domain/logger.ts";
 import type { Connection } from "../store/connection.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import type { Store } from "../store/store.ts";
+import type { StoredClaim } from "../store/queries/hold-claims.ts";
 import { claimKey, type HeldTasks } from "./held-tasks.ts";
+import type { RunServices } from "./run-services.ts";
 
 export interface KeepClaims {
-  readonly store: Store;
+  readonly services: Pick<RunServices, "database" | "workerId" | "log">;
   readonly connection: Connection;
-  readonly workerId: string;
   /** How long a body that must stop has to notice. */
   readonly graceMs: number;
   readonly held: HeldTasks;
-  readonly log: Logger;
+}
+
+export interface AdoptedClaims {
+  readonly started: ClaimedTask[];
+  readonly claimed: ClaimedTask[];
 }
 
 /**
@@ -20,13 +24,13 @@ export interface KeepClaims {
  * their claim committed and the acknowledgement was lost. Called between round trips, never during one.
  */
 export async function keepClaims({
-  store,
+  services,
   connection,
-  workerId,
   graceMs,
   held,
-  log,
-}: KeepClaims): Promise<{ started: ClaimedTask[]; claimed: ClaimedTask[] }> {
+}: KeepClaims): Promise<AdoptedClaims> {
+  const { log, workerId } = services;
+  const { store } = services.database;
   // What is started directly may begin while this is read, and is not in it: that is no loss.
   const runs = [...held.running];
   const stored = await store.holdClaims.list(connection, workerId);
@@ -41,6 +45,7 @@ export async function keepClaims({
     );
     run.stop("CLAIM_LOST", graceMs);
   }
+  forgetLost(held, storedByKey, log);
   const known = held.claimKeys();
   const strays = stored.filter(
     (claim) => !known.has(claimKey(claim)) && !held.isBeingClaimed(claim),
@@ -52,4 +57,11 @@ export async function keepClaims({
     started: adopted.filter(({ isStarted }) => isStarted),
     claimed: adopted.filter(({ isStarted }) => !isStarted),
   };
+}
+
+/** Of what is stored as running and has not begun: what was lost does not run, what was cancelled is given back, and ends. */
+function forgetLost(held: HeldTasks, stored: ReadonlyMap<string, StoredClaim>, log: Logger): void {
+  const lost = held.forgetAhead((task) => !stored.has(claimKey(task)));
+  if (lost.length > 0) log.warn({ tasks: lost.length }, "claims lost before their tasks began");
+  held.releaseAhead((task) => stored.get(claimKey(task))?.isCancelRequested === true);
 }

@@ -116,3 +116,18 @@ test("every claim counts as held: running, fetched ahead, or ended and not yet w
   held.end(succeeded("e"));
   expect([...held.claimKeys()].sort()).toEqual(["e/claim of e", "f/claim of f", "r/claim of r"]);
 });
+
+test("what is stored as running begins from the head of the line, and is vouched for as running", () => {
+  const held = new HeldTasks();
+  const started = (id: string): ClaimedTask => ({ ...claimed(id), isStarted: true });
+  held.fetchedAhead([started("a"), claimed("b"), started("c")]);
+  expect(held.claims()).toEqual({
+    running: ["a", "c"].map((id) => ({ id, claimId: `claim of ${id}` })),
+    ahead: [{ id: "b", claimId: "claim of b" }],
+  });
+  expect(held.takeStarted()?.id).toBe("a");
+  expect(held.takeStarted()).toBeUndefined(); // "b" comes first, and has to be started
+  held.takeAhead(held.nextAhead(1));
+  expect(held.takeStarted()?.id).toBe("c");
+  expect(held.isEmpty).toBe(true);
+});

@@ -200,7 +200,7 @@ export class HeldTasks {
     this.#ahead.push(...tasks);
   }
 
-  /** What to start next, each task once: one that was lost and fetched again is here under two claims. */
+  /** What gets the next slots, each task once: one that was lost and fetched again is here under two claims. */
   nextAhead(count: number): readonly ClaimedTask[] {
     const next = new Map<string, ClaimedTask>();
     for (const task of this.#ahead) {
@@ -208,6 +208,18 @@ export class HeldTasks {
       if (!next.has(task.id)) next.set(task.id, task);
     }
     return [...next.values()];
+  }
+
+  /** Takes the first of the line, if it is stored as running and only has to begin. */
+  takeStarted(): ClaimedTask | undefined {
+    return this.#ahead[0]?.isStarted === true ? this.#ahead.shift() : undefined;
+  }
+
+  /** Of those that are stored as running and have not begun: what is not this worker's any more is forgotten. */
+  forgetAhead(isLost: (task: ClaimedTask) => boolean): readonly ClaimedTask[] {
+    const lost = this.#ahead.filter((task) => task.isStarted === true && isLost(task));
+    if (lost.length > 0) this.takeAhead(lost);
+    return lost;
   }
 
   /** Those of them that were not given back meanwhile. */
@@ -246,16 +258,17 @@ export class HeldTasks {
     for (const task of late) this.end({ ...endOf(task), edge: "expire", ran: false });
   }
 
-  /** Claims of tasks that have not ended, by what a heartbeat for them is called: those that run, those that wait. */
+  /** Claims of tasks that have not ended, by what a heartbeat for them is called: those stored as running, those that wait. */
   claims(): { readonly running: HeldClaim[]; readonly ahead: HeldClaim[] } {
     return {
       running: [
         ...[...this.running].map(({ claimed }) => claimed),
+        ...this.#ahead.filter(({ isStarted }) => isStarted === true),
         ...this.#ended,
         ...this.#endedNodes,
         ...this.#interrupted,
       ].map(claimOf),
-      ahead: this.#ahead.map(claimOf),
+      ahead: this.#ahead.filter(({ isStarted }) => isStarted !== true).map(claimOf),
     };
   }
 

@@ -23,11 +23,12 @@ export function planCycle(means: CycleMeans, now: number): LoopPlan | undefined 
   const settles: readonly EndedTask[] = held.nextEnds();
   const hasEnded = settles.length > 0;
   const free = concurrency - held.busyCount;
-  const starts = mayStart && desk.mayStart(now, hasEnded) ? held.nextAhead(free) : [];
-  const after = {
-    running: held.busyCount + starts.length,
-    ahead: held.aheadCount - starts.length,
-  };
+  const next = mayStart ? held.nextAhead(free) : [];
+  const waiting = next.filter(({ isStarted }) => isStarted !== true);
+  const starts = desk.mayStart(now, hasEnded) ? waiting : [];
+  // Those that are stored as running begin as soon as this is on its way.
+  const begins = starts.length + next.length - waiting.length;
+  const after = { running: held.busyCount + begins, ahead: held.aheadCount - begins };
   const { claim, ahead } = mayClaim
     ? desk.requests(now, after, hasEnded)
     : { claim: undefined, ahead: undefined };

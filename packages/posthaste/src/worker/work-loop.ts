@@ -4,22 +4,22 @@
  */
 import type { WakeHint } from "../domain/wake-hint.ts";
 import { wakeQueues } from "../engine/wake-workers.ts";
-import { runCycle, type CycleReply } from "../engine/work-cycle.ts";
+import { runCycle } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import { announceEnds, announceExpired, runEvent } from "./announce-runs.ts";
+import { announceEnds, runEvent } from "./announce-runs.ts";
+import { beginAdopted, beginTasks, type Beginner } from "./begin-tasks.ts";
+import { AheadLine } from "./ahead-line.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
-import { inClaimOrder } from "./claim-order.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { planCycle, type LoopPlan } from "./plan-cycle.ts";
 import { reviewSettles } from "./review-settles.ts";
-import { inTime, startedAhead } from "./started-ahead.ts";
 import { NodeLane } from "./node-lane.ts";
 import { SlotKeeper, type SlotKeeperOptions } from "./slot-keeper.ts";
 import { settleAlone, settleOneByOne } from "./settle-one-by-one.ts";
@@ -36,8 +36,11 @@ export class WorkLoop {
   readonly #outage: Outage;
   readonly #link: Link;
   readonly #nodeLane: NodeLane;
+  readonly #aheadLine: AheadLine;
+  readonly #beginner: Beginner;
   /** Set when a claim or a finish may have gone through unnoticed, and every heartbeat: compare with what is stored. */
   #isCheckDue = false;
+  #isChecking = false;
   #isClaiming = false;
   #isDraining = false;
   #isGivenUp = false;
@@ -46,10 +49,10 @@ export class WorkLoop {
 
   constructor(options: WorkLoopOptions) {
     this.#options = options;
-    this.#link = new Link(() => options.database.open("moves", "worker"));
-    const { config, plan, registry, services } = options;
+    const { config, plan, registry, services, database } = options;
+    this.#link = new Link(() => database.open("moves", "worker"));
     this.#desk = new ClaimDesk({
-      store: options.database.store,
+      store: database.store,
       config,
       plan,
       workerId: services.workerId,
@@ -66,6 +69,20 @@ export class WorkLoop {
       onReturned: (isUnclear) => (isUnclear ? this.checkClaims() : this.#bell.ring()),
     };
     this.slots = new SlotKeeper(keeping);
+    const run = (task: ClaimedTask): void => this.#run(task);
+    this.#beginner = {
+      held: this.held,
+      services,
+      queueRanks: plan.queueRanks,
+      run,
+      onNotifyError: this.#onNotifyError,
+    };
+    this.#aheadLine = new AheadLine({
+      held: this.held,
+      concurrency: plan.concurrency,
+      mayBegin: () => mayStart() && !this.#isCheckDue && !this.#isChecking,
+      run,
+    });
     this.#nodeLane = new NodeLane({
       services,
       held: this.held,
@@ -78,9 +95,7 @@ export class WorkLoop {
         this.#bell.ring();
       },
     });
-    this.#outage = new Outage(options.config.resilience, options.log, () =>
-      options.database.ping(),
-    );
+    this.#outage = new Outage(config.resilience, options.log, () => database.ping());
   }
 
   /** Opens its session while the worker is still registering. */
@@ -101,9 +116,9 @@ export class WorkLoop {
     this.#bell.ring();
   }
 
-  /** A queue was paused: what was fetched ahead of it is given back. */
-  releaseAhead(queue: string): void {
-    this.held.releaseAhead((task) => task.queue === queue);
+  /** What was fetched ahead is given back: of a queue that was paused, or because somebody has cancelled it. */
+  releaseAhead(isMeant: (task: ClaimedTask) => boolean): void {
+    this.held.releaseAhead(isMeant);
     this.#bell.ring();
   }
 
@@ -158,6 +173,7 @@ export class WorkLoop {
       // First the comparison with what is stored: claims that it finds take slots which a plan made before would give away.
       const plan = this.#isCheckDue ? undefined : this.#plan(now);
       const isSurveyDue = !this.#isDraining && this.#desk.isSurveyDue(now);
+      if (plan === undefined) this.#aheadLine.begin();
       if (plan === undefined && !isSurveyDue && !this.#isCheckDue) {
         this.#outage.over(); // nothing is left of what failed
         await this.#bell.wait(this.#restMs(now));
@@ -197,48 +213,26 @@ export class WorkLoop {
 
   async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
     const { database, services } = this.#options;
+    const onNotifyError = this.#onNotifyError;
+    const { settles } = plan;
     const wakesBefore = this.#desk.wakes;
     this.#isClaiming = plan.claim !== undefined || plan.ahead !== undefined;
-    const reply = await runCycle(database.store, connection, plan, this.#onNotifyError).finally(
-      () => (this.#isClaiming = false),
-    );
-    this.held.written(plan.settles);
-    if (reply.settle !== undefined) announceEnds(services, plan.settles, reply.settle);
-    this.#startTasks(connection, plan, reply);
+    const answer = runCycle(database.store, connection, plan, onNotifyError);
+    this.#aheadLine.begin(); // not before: bodies run while the database works
+    const reply = await answer.finally(() => (this.#isClaiming = false));
+    this.held.written(settles);
+    if (reply.settle !== undefined) announceEnds(services, settles, reply.settle);
+    this.#isCheckDue ||= beginTasks(this.#beginner, connection, plan, reply);
+    // Fetched by a cycle that was under way when the worker was told to stop.
+    if (this.#isDraining) this.held.releaseAhead();
     this.#desk.fed(plan.claim, reply.claim, wakesBefore);
     this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
     if ((reply.start?.heldBack.length ?? 0) > 0) this.#desk.heldBack();
-    const { own, others } = whatCameBack(plan.settles);
+    const { own, others } = whatCameBack(settles);
     for (const { queue, ...hint } of own) this.hint(queue, hint);
-    if (others.length > 0)
-      wakeQueues(connection, database.store, others).catch(this.#onNotifyError);
-    if (reply.settle !== undefined) {
-      await reviewSettles({
-        services,
-        connection,
-        settles: plan.settles,
-        reply: reply.settle,
-        onNotifyError: this.#onNotifyError,
-      });
-    }
-  }
-
-  #startTasks(connection: Connection, plan: LoopPlan, reply: CycleReply): void {
-    if (reply.start !== undefined) {
-      const { runs, isUnclear } = startedAhead(this.held, plan.starts, reply.start);
-      for (const task of runs) this.#run(task);
-      if (isUnclear) this.#isCheckDue = true;
-    }
-    for (const task of this.#inTime(reply.claim?.tasks ?? [])) this.#run(task);
-    this.held.fetchedAhead(this.#inTime(reply.ahead?.tasks ?? []));
-    // Fetched by a cycle that was under way when the worker was told to stop.
-    if (this.#isDraining) this.held.releaseAhead();
-    const expired = [reply.start, reply.claim, reply.ahead].flatMap((part) => part?.expired ?? []);
-    announceExpired(this.#options.services, connection, expired, this.#onNotifyError);
-  }
-
-  #inTime(claimed: ClaimedTask[]): ClaimedTask[] {
-    return inClaimOrder(inTime(this.held, claimed), this.#options.plan.queueRanks);
+    if (others.length > 0) wakeQueues(connection, database.store, others).catch(onNotifyError);
+    if (reply.settle !== undefined)
+      await reviewSettles({ services, connection, settles, reply: reply.settle, onNotifyError });
   }
 
   #run(task: ClaimedTask): void {
@@ -255,24 +249,24 @@ export class WorkLoop {
     if (ended !== undefined) this.held.end(ended);
     else this.#desk.madeRoom();
     this.#nodeLane.flush(); // without waiting for a round trip of plain tasks
+    this.#aheadLine.begin();
     this.#bell.ring();
   };
 
   /** Adopts claims whose acknowledgement was lost; lets go of tasks that are not ours any more. */
   async #check(connection: Connection): Promise<void> {
     this.#isCheckDue = false;
-    const { database, services, plan, log } = this.#options;
+    this.#isChecking = true;
+    const { services, plan } = this.#options;
     const adopted = await keepClaims({
-      store: database.store,
+      services,
       connection,
-      workerId: services.workerId,
       graceMs: plan.shutdownGraceMs,
       held: this.held,
-      log,
     });
-    for (const task of adopted.started) this.#run(task);
-    this.held.fetchedAhead(this.#inTime(adopted.claimed));
+    beginAdopted(this.#beginner, adopted, plan.concurrency - this.held.busyCount);
     if (this.#isDraining) this.held.releaseAhead();
+    this.#isChecking = false;
   }
 
   async #recover(error: unknown, plan: LoopPlan | undefined): Promise<void> {

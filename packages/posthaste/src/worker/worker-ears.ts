@@ -47,7 +47,7 @@ export function openEars(ears: WorkerEars): () => void {
 }
 
 function hearQueue(loop: WorkLoop, queue: string, payload: string): void {
-  if (payload === "paused") loop.releaseAhead(queue);
+  if (payload === "paused") loop.releaseAhead((task) => task.queue === queue);
   else if (payload === "resumed") loop.look();
   else for (const hint of parseWakeHints(payload)) loop.hint(queue, hint);
 }

@@ -224,9 +224,12 @@ export class WorkerLife {
 
   #cancel(key: string): void {
     const { shutdownGraceMs } = this.#setup.plan;
-    for (const run of this.#parts.loop.held.running) {
+    const { loop } = this.#parts;
+    for (const run of loop.held.running) {
       if (claimKey(run.claimed) === key) run.stop("CANCEL_REQUESTED", shutdownGraceMs);
     }
+    // It has not begun: what is given back and was to be cancelled is.
+    loop.releaseAhead((task) => claimKey(task) === key);
   }
 
   /** The grace is over: signals abort, and what still runs a second later is given back under its claim. */

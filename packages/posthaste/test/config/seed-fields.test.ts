@@ -91,6 +91,7 @@ const rules = [
   ["workerRecovery.sweepThresholdMs", "at least twice workerRecovery.heartbeatIntervalMs"],
   ["resilience.dbRetryMaxMs", "at least resilience.dbRetryInitialMs"],
   ["clusterWideCap", "not together with prefetchBuffer above 0"],
+  ["startAhead", "only together with prefetchBuffer above 0"],
 ];
 
 const groups: Readonly<Record<string, readonly (SeedField & { readonly ours?: string })[]>> = {
@@ -247,6 +248,7 @@ describe("a rule across fields", () => {
       { clusterWideCap: 1, prefetchBuffer: 1 },
       { clusterWideCap: 1, prefetchBuffer: 0 },
     ],
+    ["startAhead", { startAhead: true }, { startAhead: true, prefetchBuffer: 1 }],
   ])("of %s refuses %j and allows %j", (path, broken, kept) => {
     expect(readConfig(broken, {}).problems.map((problem) => problem.path)).toEqual([path]);
     expect(readConfig(kept, {}).problems).toEqual([]);

@@ -19,10 +19,13 @@ export interface HeldTask {
   readonly finishAll: () => void;
 }
 
-export type HeldTaskFactory = (
-  name?: string,
-  options?: { readonly queue?: string; readonly priority?: number },
-) => HeldTask;
+export interface HeldTaskOptions {
+  readonly queue?: string;
+  readonly priority?: number;
+  readonly onCrash?: "requeue";
+}
+
+export type HeldTaskFactory = (name?: string, options?: HeldTaskOptions) => HeldTask;
 
 /** Whatever a test still holds when it is over is let go, or its worker would wait for it. To be called after useDatabase. */
 export function useHeldTasks(): HeldTaskFactory {
@@ -36,11 +39,7 @@ export function useHeldTasks(): HeldTaskFactory {
   };
 }
 
-function makeHeldTask(
-  name: string,
-  options: { readonly queue?: string; readonly priority?: number },
-  isOver: Promise<void>,
-): HeldTask {
+function makeHeldTask(name: string, options: HeldTaskOptions, isOver: Promise<void>): HeldTask {
   const bodies: HeldBody[] = [];
   let watching: { readonly count: number; readonly reached: Gate }[] = [];
   const onBegun = (body: HeldBody): void => {
@@ -66,7 +65,7 @@ function makeHeldTask(
 
 function define(
   name: string,
-  options: { readonly queue?: string; readonly priority?: number },
+  options: HeldTaskOptions,
   onBegun: (body: HeldBody) => void,
   isOver: Promise<void>,
 ) {

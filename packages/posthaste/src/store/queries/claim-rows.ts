@@ -20,6 +20,7 @@ type TaskRow = [
   input: string,
   options: string | null,
   node: string | null,
+  isStarted?: boolean,
 ];
 
 type ExpiredRow = [id: string, name: null];
@@ -65,7 +66,19 @@ export function readClaimRows(
 }
 
 function claimedTask(row: TaskRow, seed: string): ClaimedTask {
-  const [id, name, queue, priority, enqueuedAt, runNo, retryCount, input, options, node] = row;
+  const [
+    id,
+    name,
+    queue,
+    priority,
+    enqueuedAt,
+    runNo,
+    retryCount,
+    input,
+    options,
+    node,
+    isStarted,
+  ] = row;
   return {
     id,
     claimId: claimIdOf(seed, id),
@@ -77,6 +90,7 @@ function claimedTask(row: TaskRow, seed: string): ClaimedTask {
     retryCount: retryCount ?? 0,
     input,
     options,
+    isStarted: isStarted === true,
     node: readNode(node),
   };
 }

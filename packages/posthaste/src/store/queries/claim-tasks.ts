@@ -3,6 +3,7 @@ import { bareStatement, parameter, sql, type Db, type SqlText, type Statement } 
 import { completionSteps, completionValues, EXPIRED_ERROR } from "./complete-tasks.ts";
 import {
   isCountedParameter,
+  isUncapped,
   isRunning,
   pickPlain,
   pickRanked,
@@ -13,9 +14,10 @@ import {
   readOfEach,
   type ClaimRules,
 } from "./pick-ready.ts";
+import { beginsAhead } from "./born-ahead.ts";
 import { NEW_CLAIM_ID } from "./claim-id.ts";
 import { readClaimRows, type ClaimRow } from "./claim-rows.ts";
-import { claimedNode, isNode, type ClaimedNode } from "./claimed-node.ts";
+import { claimedNode, type ClaimedNode } from "./claimed-node.ts";
 import type { SettledTask, SettleReply } from "./settle-tasks.ts";
 
 /** Where to look: one lane per queue and priority, in the order in which they are to be emptied. */
@@ -36,6 +38,8 @@ export interface ClaimRequest {
   readonly claimSeed?: string;
   /** How long what is fetched ahead stays its worker's, unless it is renewed. */
   readonly leaseMs: number;
+  /** What is fetched ahead and may be run again after a crash is stored as running at once: see born-ahead.ts. */
+  readonly startsAhead?: boolean;
   /** Undefined: whatever is first in line is taken, lane after lane. */
   readonly rules?: ClaimRules | undefined;
   /** With rules: how many rows are read of each lane. Left out: as many as make sense. */
@@ -57,6 +61,8 @@ export interface ClaimedTask {
   /** JSON text, parsed where a failure to parse can be blamed on the task. */
   readonly input: string;
   readonly options: string | null;
+  /** Fetched ahead, and stored as running: its body begins as soon as there is a slot. */
+  readonly isStarted?: boolean;
   /** Undefined: it is a plain task. */
   readonly node?: ClaimedNode | undefined;
 }
@@ -102,16 +108,20 @@ function claimStatement(
   const [settled, cancelled] = completes
     ? [sql`(select settled from ended)`, sql`(select cancelled from ended)`]
     : [sql`null`, sql`null`];
-  // What is late here is a node, and does not start: see claimed-node.ts.
-  const isLate = sql`good_until <= statement_timestamp()`;
-  const runs = isStarted ? sql`case when ${isLate} then 0 else 1 end` : sql`0`;
-  const bornColumns = isStarted ? sql`started_at, claimed_at` : sql`claimed_at, claim_expires_at`;
-  const bornValues = isStarted
-    ? sql`case when ${isLate} then null else statement_timestamp() end,
-             case when ${isLate} then statement_timestamp() end`
-    : sql`statement_timestamp(), statement_timestamp() + $7::float8 * interval '1 millisecond'`;
+  const isLate = sql`coalesce(moved.good_until <= statement_timestamp(), false)`;
   // Behind the six that every claim has: those of the completions or of the lease, then those of the ranking.
-  const ranks = 7 + (completes ? 3 : isStarted ? 0 : 1);
+  const ranks = 7 + (completes ? 3 : isStarted ? 0 : 2);
+  const isFree = isRanked ? isUncapped(ranks + 1, sql`moved.queue`) : sql`true`;
+  // What is late here and no end yet is a node, and does not start: see claimed-node.ts.
+  const begins = isStarted ? sql`not ${isLate}` : beginsAhead(isFree);
+  const runNo = sql`coalesce(run_no, 0) + case when begins then 1 else 0 end`;
+  const [leaseColumn, lease] = isStarted
+    ? [sql``, sql``]
+    : [
+        sql`, claim_expires_at`,
+        sql`, case when not begins then statement_timestamp() + $7::float8 * interval '1 millisecond' end`,
+      ];
+  const [beginsColumn, noColumn] = isStarted ? [sql``, sql``] : [sql`, begins`, sql`, null`];
   const places = parameter(ranks);
   const [cappedColumn, cappedValue] = isRanked
     ? [sql`, is_capped`, sql`, ${isCountedParameter(ranks + 1)}`]
@@ -133,37 +143,41 @@ function claimStatement(
       delete from ${schema}.ready_tasks
        where ctid = any (array(${isRanked ? pickRanked(schema) : pickPlain(schema)}))
       returning *
+    ), known as materialized (
+      select moved.*, sent.name, sent.input, sent.options, sent.workflow_id, sent.node, ${begins} as begins,
+             ${isLate} and sent.workflow_id is null as is_over
+        from moved
+        left join lateral (
+          select name, input, options, workflow_id, node from ${schema}.submissions where task_id = moved.task_id limit 1
+        ) as sent on true
     ), expired as (
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, error_code, error)
       select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), run_no, retry_count, crash_count,
              'TASK_EXPIRED', ${EXPIRED_ERROR}
-        from moved
-       where good_until <= statement_timestamp() and not ${isNode(schema, sql`moved.task_id`)}
+        from known
+       where is_over
       returning task_id
     ), claimed as (
       insert into ${schema}.active_tasks
         (task_id, claim_id, worker_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count,
-         ${bornColumns} ${cappedColumn})
-      select task_id, ${NEW_CLAIM_ID}, $5::uuid, queue, priority, enqueued_at, good_until, coalesce(run_no, 0) + ${runs},
-             retry_count, crash_count, ${bornValues} ${cappedValue}
-        from moved
-       where good_until is null or good_until > statement_timestamp() or ${isNode(schema, sql`moved.task_id`)}
-      returning task_id, queue, priority, enqueued_at, run_no, retry_count, good_until
+         started_at, claimed_at ${leaseColumn} ${cappedColumn})
+      select task_id, ${NEW_CLAIM_ID}, $5::uuid, queue, priority, enqueued_at, good_until, ${runNo}, retry_count,
+             crash_count, case when begins then statement_timestamp() end,
+             case when not begins then statement_timestamp() end ${lease} ${cappedValue}
+        from known
+       where not is_over
     )
-    select claimed.task_id, submission.name, claimed.queue, claimed.priority,
-           date_part('epoch', claimed.enqueued_at) * 1000, claimed.run_no, claimed.retry_count,
-           submission.input, submission.options, ${claimedNode(schema, sql`claimed.good_until`)}
-      from claimed
-     cross join lateral (
-       select name, input, options, workflow_id, node from ${schema}.submissions where task_id = claimed.task_id limit 1
-     ) as submission
+    select task_id, name, queue, priority, date_part('epoch', enqueued_at) * 1000, ${runNo}, retry_count, input,
+           options, ${claimedNode(schema, sql`submission.good_until`)} ${beginsColumn}
+      from known as submission
+     where not is_over and name is not null
     union all
-    select task_id, null, null, null, null, null, null, null, null, null from expired
+    select task_id, null, null, null, null, null, null, null, null, null ${noColumn} from expired
     union all
     select null, null, null, ${allowed},
            ceil(date_part('epoch', min(next.enqueued_at) - statement_timestamp()) * 1000), ${settled}, ${due},
-           ${cancelled}, null, null
+           ${cancelled}, null, null ${noColumn}
       from lane
      cross join lateral (
        select ready.enqueued_at
@@ -182,7 +196,7 @@ export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
 
   return async (db: Db, request: ClaimRequest): Promise<ClaimReply> => {
     const { claimSeed: seed = randomUUID() } = request;
-    const lease = born === "RUNNING" ? [] : [request.leaseMs];
+    const lease = born === "RUNNING" ? [] : [request.leaseMs, request.startsAhead ?? false];
     const values = [...claimValues(request, seed), ...lease, ...rankValues(request)];
     const claim = request.rules === undefined ? PLAIN : RANKED;
     return readClaimRows(await db.query<ClaimRow>(claim, values), request, seed).claim;

@@ -118,6 +118,12 @@ export function isCountedParameter(first: number): SqlText {
   return sql`nullif(${parameter(first + 4)}::boolean, false)`;
 }
 
+/** Whether a row's queue has no cap. `first` as in `rankedSteps`. */
+export function isUncapped(first: number, queue: SqlText): SqlText {
+  const [queues, caps] = [parameter(first), parameter(first + 1)];
+  return sql`(${caps}::int[])[array_position(${queues}::text[], ${queue})] = ${UNLIMITED_CAP}`;
+}
+
 export function pickRanked(schema: SqlText): SqlText {
   return sql`
     select held.ctid
@@ -150,6 +156,7 @@ export function leftovers(
 
 /** More than any claim takes. */
 const UNLIMITED = 1_000_000_000;
+const UNLIMITED_CAP = sql`1000000000`;
 /** For rows that are passed over because somebody has locked them. */
 const SPARE = sql`16`;
 export interface RankedLane {

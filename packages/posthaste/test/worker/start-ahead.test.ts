@@ -1,0 +1,160 @@
+/** What is fetched ahead and may run again is stored as RUNNING, and begins without another round trip. */
+import { expect, test, vi } from "vitest";
+import { defineTask } from "../../src/index.ts";
+import { useFaultyWires } from "../faults/faulty-wire.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import type { Decide } from "../support/fault-proxy.ts";
+import { useHeldTasks } from "./held-task.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const openWire = useFaultyWires(db);
+const heldTask = useHeldTasks();
+vi.setConfig({ testTimeout: 30_000 });
+
+const ahead = { prefetchBuffer: 3, startAhead: true } as const;
+const again = { onCrash: "requeue" } as const;
+
+async function running(): Promise<number> {
+  const rows = await db.sql("select from posthaste.active_tasks where started_at is not null");
+  return rows.length;
+}
+
+/** The transactions that have last written the rows of these tasks. */
+async function writers(ids: readonly string[]): Promise<string[]> {
+  const rows = await db.sql<{ xmin: string }>(
+    "select xmin::text from posthaste.active_tasks where task_id = any ($1) order by task_id",
+    [ids],
+  );
+  return rows.map(({ xmin }) => xmin);
+}
+
+test("fetched as RUNNING; begun in order, never more than there are slots, and without a write", async () => {
+  const held = heldTask("held", again);
+  const app = db.app({ ...ahead, tasks: [held.task] });
+  await app.worker({ concurrency: 2 }).start();
+  const handles = await app.sendMany(held.task, ["a", "b", "c", "d", "e"]);
+  await held.begun(2);
+  await expect.poll(running).toBe(5);
+  const waiting = handles.slice(2).map(({ id }) => id);
+  const fetched = await writers(waiting);
+  expect(held.inputs()).toEqual(["a", "b"]);
+  held.bodies[0]?.finish.open();
+  held.bodies[1]?.finish.open();
+  await held.begun(4);
+  expect(held.inputs()).toEqual(["a", "b", "c", "d"]);
+  expect(await writers(waiting)).toEqual(fetched);
+  held.finishAll();
+  await held.begun(5);
+  held.finishAll();
+  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 5_000 })));
+  expect(values).toEqual(["a done", "b done", "c done", "d done", "e done"]);
+  const { attempts } = (await handles[4]?.info()) ?? {};
+  expect(attempts).toMatchObject([{ attempt: 1, outcome: "COMPLETED" }]);
+});
+
+test("one that must be started before it begins keeps its place among them", async () => {
+  const held = heldTask("held", again);
+  const careful = heldTask("careful");
+  const app = db.app({ ...ahead, tasks: [held.task, careful.task] });
+  await app.worker({ concurrency: 1 }).start();
+  await app.send(held.task, "a");
+  await held.begun(1);
+  await app.send(careful.task, "b");
+  await app.send(held.task, "c");
+  await expect.poll(running).toBe(2);
+  held.finishAll();
+  await careful.begun(1);
+  expect(held.inputs()).toEqual(["a"]);
+  careful.finishAll();
+  await held.begun(2);
+  held.finishAll();
+  expect(held.inputs()).toEqual(["a", "c"]);
+});
+
+test("one that is cancelled while it waits ends CANCELLED and never runs", async () => {
+  const held = heldTask("held", again);
+  const app = db.app({ ...ahead, tasks: [held.task] });
+  await app.worker({ concurrency: 1 }).start();
+  const [, waiting, last] = await app.sendMany(held.task, ["a", "b", "c"]);
+  await held.begun(1);
+  await expect.poll(running).toBe(3);
+  await waiting?.cancel();
+  expect(await waiting?.result({ timeoutMs: 5_000 })).toMatchObject({
+    ok: false,
+    error: { code: "TASK_CANCELLED" },
+  });
+  expect((await waiting?.info())?.attempts).toEqual([]);
+  held.finishAll();
+  await held.begun(2);
+  held.finishAll();
+  await last?.value({ timeoutMs: 5_000 });
+  expect(held.inputs()).toEqual(["a", "c"]);
+});
+
+test.each([
+  ["its queue is paused", "pause"],
+  ["its worker stops", "stop"],
+] as const)("one that waits when %s is given back as if nobody had touched it", async (_, what) => {
+  const held = heldTask("held", again);
+  const app = db.app({ ...ahead, tasks: [held.task] });
+  const worker = await app.worker({ concurrency: 1 }).start();
+  const [first, waiting] = await app.sendMany(held.task, ["a", "b"]);
+  await held.begun(1);
+  await expect.poll(running).toBe(2);
+  const stopping = what === "stop" ? worker.stop() : app.admin.queues.pause("default");
+  await expect.poll(running).toBe(1);
+  held.finishAll();
+  await stopping;
+  await first?.value({ timeoutMs: 5_000 });
+  expect(await waiting?.info()).toMatchObject({ status: "PENDING", attempts: [], startedAt: null });
+  expect(held.inputs()).toEqual(["a"]);
+  await app.admin.queues.resume("default");
+});
+
+test("its claim was acknowledged to nobody: it is found, waits for a slot, and runs once", async () => {
+  const held = heldTask("held", again);
+  const cut = { times: 0, link: -1 };
+  const toServer: Decide = (bytes, link) => {
+    if (cut.times === 0 && bytes.includes("claim_expires_at") && bytes.includes("known as"))
+      cut.link = link;
+    return "none";
+  };
+  const toClient: Decide = (_, link) => {
+    if (cut.times > 0 || link !== cut.link) return "none";
+    cut.times++;
+    return "cut before";
+  };
+  const { app } = await openWire({ toServer, toClient }, { ...ahead, tasks: [held.task] });
+  const handles = await app.sendMany(held.task, ["a", "b", "c"]);
+  await app.worker({ concurrency: 1 }).start();
+  await held.begun(1);
+  expect(cut.times).toBe(1);
+  await expect.poll(running).toBe(3);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(held.bodies).toHaveLength(1);
+  for (const count of [2, 3]) {
+    held.finishAll();
+    await held.begun(count);
+  }
+  held.finishAll();
+  await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 10_000 })));
+  expect(held.inputs().sort()).toEqual(["a", "b", "c"]);
+});
+
+test("many of them: each runs once", async () => {
+  const runs = new Map<string, number>();
+  const count = defineTask({
+    name: "count",
+    ...again,
+    run: async (key: string) => void runs.set(key, (runs.get(key) ?? 0) + 1),
+  });
+  const app = db.app({ prefetchBuffer: 50, startAhead: true, tasks: [count] });
+  const keys = Array.from({ length: 2_000 }, (_, n) => `k${n}`);
+  const handles = await app.sendMany(count, keys);
+  await Promise.all([1, 2].map(() => app.worker({ concurrency: 10 }).start()));
+  await Promise.all(handles.map((handle) => handle.result({ timeoutMs: 20_000 })));
+  expect([...runs.values()].filter((times) => times !== 1)).toEqual([]);
+  expect(runs.size).toBe(2_000);
+});
