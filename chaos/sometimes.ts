@@ -47,6 +47,8 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'RUNNING'`,
   "a task given back by a worker that stopped": `
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'PENDING' and said_by = 'posthaste worker'`,
+  "a task fetched ahead as running, and given back before it began": `
+    select from chaos.edges where from_status = 'RUNNING' and to_status = 'PENDING' and run_no < run_before`,
   "a task sent by another task": "select from posthaste.submissions where name = 'child'",
   "a payment in the transaction of its completion": "select from chaos.paid",
   "a queue at its cap": `

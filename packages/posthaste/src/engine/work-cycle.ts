@@ -129,6 +129,7 @@ export function tellWaiters(
   if (ids.length > 0) store.awaitResults.notify(connection, ids).catch(onError);
 }
 
-function endedIds(settles: readonly SettledTask[]): string[] {
+/** Of those that nobody will try again. */
+export function endedIds(settles: readonly SettledTask[]): string[] {
   return settles.filter(({ edge }) => edge === "succeed" || edge === "fail").map(({ id }) => id);
 }

@@ -75,7 +75,7 @@ test("giving up what runs turns each into a requeue and lets it go", () => {
   const held = new HeldTasks();
   const run = new TaskRun(claimed("a"), undefined, servicesWithoutDatabase());
   held.running.add(run);
-  held.abandon(() => true);
+  held.abandon([...held.running]);
   expect(held.running.size).toBe(0);
   expect(held.nextEnds()).toMatchObject([{ id: "a", edge: "requeue", ran: true }]);
 });
@@ -87,12 +87,12 @@ test("what is interrupted may be put aside, and is held until it is decided", ()
   );
   for (const run of runs) held.running.add(run);
   const noneRuns = held.putInterruptedAside();
-  held.abandon((run) => run === runs[0]);
+  held.abandon(runs.slice(0, 1));
   expect([noneRuns.aborted, held.nextEnds()]).toEqual([false, []]);
   expect(held.interrupted).toMatchObject([{ id: "a", edge: "requeue" }]);
   expect(held.claimKeys()).toContain("a/claim of a");
   expect(held.claims().running.map(({ id }) => id)).toEqual(["b", "a"]);
-  held.abandon(() => true);
+  held.abandon([...held.running]);
   expect([noneRuns.aborted, held.isEmpty]).toEqual([true, false]);
   held.endInterrupted();
   expect(held.nextEnds().map(({ id }) => id)).toEqual(["a", "b"]);
@@ -103,7 +103,7 @@ test("what was given back is not held any more", () => {
   const held = new HeldTasks();
   held.running.add(new TaskRun(claimed("a"), undefined, servicesWithoutDatabase()));
   held.putInterruptedAside();
-  held.abandon(() => true);
+  held.abandon([...held.running]);
   held.givenBack();
   expect(held.isEmpty).toBe(true);
 });

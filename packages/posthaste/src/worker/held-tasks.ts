@@ -71,6 +71,7 @@ export class HeldTasks {
   readonly #kept = new Set<string>();
   /** And for what a claim will bring, by its seed. */
   readonly #claiming = new Map<string, number>();
+  #claimingSlots = 0;
   #ahead: ClaimedTask[] = [];
   #ended: EndedTask[] = [];
   #endedNodes: EndedTask[] = [];
@@ -87,9 +88,7 @@ export class HeldTasks {
 
   /** Slots that are not free. */
   get busyCount(): number {
-    let claiming = 0;
-    for (const slots of this.#claiming.values()) claiming += slots;
-    return this.running.size + this.#kept.size + claiming;
+    return this.running.size + this.#kept.size + this.#claimingSlots;
   }
 
   keep(tasks: Iterable<ClaimedTask>): void {
@@ -102,10 +101,13 @@ export class HeldTasks {
 
   /** Until `claimed`, as many slots are kept, and what is stored under that seed is no stray. */
   claiming(seed: string, slots: number): void {
+    this.claimed(seed);
     this.#claiming.set(seed, slots);
+    this.#claimingSlots += slots;
   }
 
   claimed(seed: string): void {
+    this.#claimingSlots -= this.#claiming.get(seed) ?? 0;
     this.#claiming.delete(seed);
   }
 
@@ -273,11 +275,8 @@ export class HeldTasks {
   }
 
   /** Gives back what does not stop: its claim is fenced off, whatever it still does. */
-  abandon(isMeant: (run: TaskRun) => boolean): void {
-    for (const run of [...this.running].filter(isMeant)) {
-      this.letGo(run);
-      this.end(run.abandon());
-    }
+  abandon(runs: Iterable<TaskRun>): void {
+    for (const run of runs) if (this.letGo(run)) this.end(run.abandon());
   }
 }
 

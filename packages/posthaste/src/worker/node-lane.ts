@@ -3,21 +3,18 @@
  * run that somebody holds locked, or a deadlock, keeps nobody waiting but other nodes.
  */
 import { landedNodes, moveNodes, tellNews } from "../engine/move-nodes.ts";
-import { isRepeatable } from "../engine/repeat-safely.ts";
 import { WorkerWaker, type Landed } from "../engine/wake-workers.ts";
 import { tellWaiters } from "../engine/work-cycle.ts";
-import { Backoff } from "../runtime/backoff.ts";
-import { nextTurn, pause } from "../runtime/pause.ts";
-import { Link } from "../store/link.ts";
+import type { Connection } from "../store/connection.ts";
 import type { RunNews } from "../store/queries/advance-workflows.ts";
 import type { ClaimReply } from "../store/queries/claim-tasks.ts";
 import type { SettleReply } from "../store/queries/settle-tasks.ts";
 import { announceEnds, announceExpired } from "./announce-runs.ts";
+import { EndLane } from "./end-lane.ts";
 import { leftInLine, type FollowUp, type FollowUps } from "./follow-ups.ts";
 import { whatCameBack, type EndedTask, type HeldTasks } from "./held-tasks.ts";
 import { reviewSettles } from "./review-settles.ts";
 import type { RunServices } from "./run-services.ts";
-import { settleOneByOne } from "./settle-one-by-one.ts";
 import { watchLink } from "./watch-link.ts";
 
 export interface NodeLaneOptions {
@@ -32,79 +29,52 @@ export interface NodeLaneOptions {
 
 export class NodeLane {
   readonly #options: NodeLaneOptions;
-  readonly #link: Link;
+  readonly #lane: EndLane;
   readonly #waker: WorkerWaker;
   /** Claims of transactions whose answer is lost. */
   #unclear: FollowUp[] = [];
-  #isBusy = false;
-  #isClosed = false;
 
   constructor(options: NodeLaneOptions) {
-    const { database, log } = options.services;
+    const { services, held } = options;
     this.#options = options;
-    this.#link = new Link(() => database.open("moves", "workflow nodes"));
-    this.#waker = new WorkerWaker(database.store, log);
+    this.#waker = new WorkerWaker(services.database.store, services.log);
+    this.#lane = new EndLane({
+      services,
+      held,
+      name: "workflow nodes",
+      hasEnds: () => held.hasNodeEnds,
+      next: () => held.nextNodeEnds(),
+      write: (connection, settles) => this.#write(connection, settles),
+      writeAlone: async (connection, end) => (await this.#settle(connection, [end])).reply,
+      onWritten: () => {
+        this.#clearUp();
+        options.onWritten();
+      },
+    });
   }
 
   /** Writes what there is, unless that is being done already. */
   flush(): void {
-    if (this.#isBusy || this.#isClosed || !this.#options.held.hasNodeEnds) return;
-    this.#isBusy = true;
-    void this.#run().finally(() => {
-      this.#isBusy = false;
-      this.#options.onWritten();
-    });
+    this.#lane.flush();
   }
 
   /** Ends the session; what is not written by then stays so. */
   async close(): Promise<void> {
-    this.#isClosed = true;
     await this.#waker.flush();
-    await this.#link.close();
+    await this.#lane.close();
   }
 
-  async #run(): Promise<void> {
-    const { held, services } = this.#options;
-    const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
-    await nextTurn(); // bodies that end in the same turn are written together
-    while (!this.#isClosed && held.hasNodeEnds) {
-      const settles = held.nextNodeEnds();
-      try {
-        await this.#write(settles);
-        backoff.reset();
-        this.#clearUp();
-        this.#options.onWritten();
-      } catch (error) {
-        // One of them may be what PostgreSQL refuses; a lost session or a deadlock is nobody's fault.
-        const isAnyDone =
-          !isRepeatable(error) &&
-          (await settleOneByOne({
-            services,
-            settles,
-            held,
-            write: (end) => this.#settleAlone(end),
-          }));
-        if (isAnyDone) {
-          this.#clearUp();
-          continue;
-        }
-        services.log.debug({ error: String(error) }, "ends of workflow nodes are written again");
-        await pause(backoff.next());
-      }
-    }
-  }
-
-  async #write(settles: readonly EndedTask[]): Promise<void> {
+  async #write(connection: Connection, settles: readonly EndedTask[]): Promise<void> {
     const { services, held, followUps } = this.#options;
     const followUp = followUps.claimFor(settles.length);
-    const { reply, claimed } = await this.#settle(settles, followUp).catch((error: unknown) => {
+    const written = this.#settle(connection, settles, followUp).catch((error: unknown) => {
       if (followUp !== undefined) this.#unclear.push(followUp);
       throw error;
     });
+    const { reply, claimed } = await written;
     held.written(settles);
     announceEnds(services, settles, reply);
     if (claimed !== undefined) followUp?.taken(claimed);
-    const connection = await this.#link.connection();
     announceExpired(services, connection, claimed?.expired ?? [], this.#onNotifyError);
     const review = { services, connection, settles, reply, onNotifyError: this.#onNotifyError };
     await watchLink(services.database, connection, () => reviewSettles(review));
@@ -118,17 +88,13 @@ export class NodeLane {
     for (const followUp of this.#unclear.splice(0)) followUp.failed();
   }
 
-  async #settleAlone(end: EndedTask): Promise<SettleReply> {
-    return (await this.#settle([end], undefined)).reply;
-  }
-
   async #settle(
+    connection: Connection,
     settles: readonly EndedTask[],
-    followUp: FollowUp | undefined,
+    followUp?: FollowUp,
   ): Promise<{ reply: SettleReply; claimed: ClaimReply | undefined }> {
     const { database } = this.#options.services;
     const { store } = database;
-    const connection = await this.#link.connection();
     const ids = settles.map(({ id }) => id);
     const request = followUp?.request;
     // A link that is dead and open leaves a transaction open on the server, and with it the locks of these runs.
@@ -142,24 +108,18 @@ export class NodeLane {
     tellWaiters(store, connection, ids, this.#onNotifyError);
     const isAsked = request !== undefined && claimed !== undefined;
     const woken = isAsked ? leftInLine(news.woken, request, claimed) : news.woken;
-    this.#tell(settles, { ...news, woken });
+    this.#tell(connection, settles, { ...news, woken });
     return { reply: moved, claimed };
   }
 
-  #tell(settles: readonly EndedTask[], news: RunNews): void {
+  #tell(connection: Connection, settles: readonly EndedTask[], news: RunNews): void {
     const { services, onLanded } = this.#options;
-    const { store } = services.database;
     const { own, others } = whatCameBack(settles);
     const landed = landedNodes(news);
     for (const one of [...own, ...landed]) onLanded(one);
-    this.#link
-      .connection()
-      .then((connection) => {
-        if (others.length + landed.length > 0)
-          this.#waker.announce(connection, [...others, ...landed]);
-        return tellNews(connection, store, { woken: [], ended: news.ended });
-      })
-      .catch(this.#onNotifyError);
+    if (others.length + landed.length > 0) this.#waker.announce(connection, [...others, ...landed]);
+    const ended = { woken: [], ended: news.ended };
+    tellNews(connection, services.database.store, ended).catch(this.#onNotifyError);
   }
 
   readonly #onNotifyError = (error: unknown): void => {

@@ -30,7 +30,10 @@ function plan(waiting: readonly ClaimedTask[], mayStart = true) {
       return { claim: undefined, ahead: undefined };
     },
   } as unknown as ClaimDesk;
-  const made = planCycle({ held, desk, concurrency: 4, mayStart, mayClaim: mayStart }, 0);
+  const made = planCycle(
+    { held, desk, concurrency: 4, mayStart, mayClaim: mayStart, writesEnds: true },
+    0,
+  );
   return { starts: made?.starts.map(({ id }) => id) ?? [], told };
 }
 

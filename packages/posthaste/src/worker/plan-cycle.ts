@@ -15,12 +15,14 @@ export interface CycleMeans {
   readonly concurrency: number;
   readonly mayStart: boolean;
   readonly mayClaim: boolean;
+  /** Not where they are written in a lane of their own. */
+  readonly writesEnds: boolean;
 }
 
 /** Everything that is ready now, or undefined if nothing is. */
 export function planCycle(means: CycleMeans, now: number): LoopPlan | undefined {
-  const { held, desk, concurrency, mayStart, mayClaim } = means;
-  const settles: readonly EndedTask[] = held.nextEnds();
+  const { held, desk, concurrency, mayStart, mayClaim, writesEnds } = means;
+  const settles: readonly EndedTask[] = writesEnds ? held.nextEnds() : [];
   const hasEnded = settles.length > 0;
   const free = concurrency - held.busyCount;
   const next = mayStart ? held.nextAhead(free) : [];

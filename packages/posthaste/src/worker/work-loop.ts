@@ -15,12 +15,12 @@ import { beginAdopted, beginTasks, type Beginner } from "./begin-tasks.ts";
 import { AheadLine } from "./ahead-line.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
+import { EndLanes } from "./end-lanes.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { planCycle, type LoopPlan } from "./plan-cycle.ts";
 import { reviewSettles } from "./review-settles.ts";
-import { NodeLane } from "./node-lane.ts";
 import { SlotKeeper, type SlotKeeperOptions } from "./slot-keeper.ts";
 import { settleAlone, settleOneByOne } from "./settle-one-by-one.ts";
 import { TaskRun } from "./task-run.ts";
@@ -35,7 +35,7 @@ export class WorkLoop {
   readonly #bell = new Bell();
   readonly #outage: Outage;
   readonly #link: Link;
-  readonly #nodeLane: NodeLane;
+  readonly #lanes: EndLanes;
   readonly #aheadLine: AheadLine;
   readonly #beginner: Beginner;
   /** Set when a claim or a finish may have gone through unnoticed, and every heartbeat: compare with what is stored. */
@@ -83,9 +83,10 @@ export class WorkLoop {
       mayBegin: () => mayStart() && !this.#isCheckDue && !this.#isChecking,
       run,
     });
-    this.#nodeLane = new NodeLane({
+    this.#lanes = new EndLanes({
       services,
       held: this.held,
+      startsAhead: config.startAhead,
       followUps: new FollowUps(keeping),
       onLanded: ({ queue, ...hint }) => {
         if (plan.queues.includes(queue)) this.hint(queue, hint);
@@ -94,6 +95,7 @@ export class WorkLoop {
         this.#desk.madeRoom();
         this.#bell.ring();
       },
+      onNotifyError: this.#onNotifyError,
     });
     this.#outage = new Outage(config.resilience, options.log, () => database.ping());
   }
@@ -149,8 +151,7 @@ export class WorkLoop {
 
   /** Gives back those of these runs that have not ended. */
   abandon(runs: readonly TaskRun[]): void {
-    const meant = new Set(runs);
-    this.held.abandon((run) => meant.has(run));
+    this.held.abandon(runs);
     this.#bell.ring();
   }
 
@@ -169,7 +170,7 @@ export class WorkLoop {
     while (!this.#isGivenUp && !(this.#isDraining && this.held.isEmpty)) {
       // One moment for all three questions: what falls due between two of them would be slept over.
       const now = performance.now();
-      this.#nodeLane.flush();
+      this.#lanes.flush();
       // First the comparison with what is stored: claims that it finds take slots which a plan made before would give away.
       const plan = this.#isCheckDue ? undefined : this.#plan(now);
       const isSurveyDue = !this.#isDraining && this.#desk.isSurveyDue(now);
@@ -196,7 +197,7 @@ export class WorkLoop {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#link.close(), this.#nodeLane.close()]);
+    await Promise.all([this.#link.close(), this.#lanes.close()]);
   }
 
   #restMs(now: number): number {
@@ -206,9 +207,11 @@ export class WorkLoop {
 
   #plan(now: number): LoopPlan | undefined {
     const { concurrency } = this.#options.plan;
+    const [held, desk] = [this.held, this.#desk];
     const mayStart = !this.#isFenced;
     const mayClaim = mayStart && !this.#isDraining;
-    return planCycle({ held: this.held, desk: this.#desk, concurrency, mayStart, mayClaim }, now);
+    const writesEnds = !this.#lanes.writeAll;
+    return planCycle({ held, desk, concurrency, mayStart, mayClaim, writesEnds }, now);
   }
 
   async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
@@ -248,7 +251,7 @@ export class WorkLoop {
     if (!this.held.letGo(run)) return;
     if (ended !== undefined) this.held.end(ended);
     else this.#desk.madeRoom();
-    this.#nodeLane.flush(); // without waiting for a round trip of plain tasks
+    this.#lanes.flush();
     this.#aheadLine.begin();
     this.#bell.ring();
   };
@@ -285,10 +288,6 @@ export class WorkLoop {
       await this.#outage.wait(error);
   }
 
-  readonly #onNotifyError = (error: unknown): void => {
-    this.#options.log.debug(
-      { error: String(error) },
-      "waiters were not told; they will find the result by polling",
-    );
-  };
+  readonly #onNotifyError = (error: unknown): void =>
+    this.#options.log.debug({ error: String(error) }, "waiters were not told; they will poll");
 }

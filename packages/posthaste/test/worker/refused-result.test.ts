@@ -17,42 +17,51 @@ afterEach(async () => {
   await db.sql("alter table posthaste.finished_tasks drop constraint test_only");
 });
 
-test("a result that PostgreSQL refuses fails its task; the others of the batch complete and the worker goes on", async () => {
-  // They end in the same turn, so that their ends are written together.
-  const together = gate();
-  let begun = 0;
-  const echo = defineTask({
-    name: "echo",
-    run: async (text: string) => {
-      if (++begun === 5) together.open();
-      await together.opened;
-      return text;
-    },
-  });
-  const logger = recordingLogger();
-  const app = db.app({ tasks: [echo], logger });
-  await app.worker({ concurrency: 5 }).start();
-  const handles = await app.sendMany(echo, ["a", "b", "poison", "c", "d"]);
-  const results = await Promise.all(handles.map((handle) => handle.result({ timeoutMs: 10_000 })));
-  expect(results.map((result) => (result.ok ? result.value : result.error.code))).toEqual([
-    "a",
-    "b",
-    "WORKER_SERIALIZATION_ERROR",
-    "c",
-    "d",
-  ]);
-  expect(results[2]).toMatchObject({
-    error: { message: expect.stringContaining("PostgreSQL refused the result") },
-  });
-  expect(await handles[2]?.info()).toMatchObject({
-    status: "FAILED",
-    attempts: [{ attempt: 1, outcome: "FAILED" }],
-  });
-  expect(logger.lines.map(({ message }) => message)).toContain(
-    "PostgreSQL refused a task's result; the task failed",
-  );
-  expect(await (await app.send(echo, "next")).value({ timeoutMs: 5_000 })).toBe("next");
-});
+test.each([
+  ["of a round trip", {}],
+  ["of a lane", { prefetchBuffer: 5, startAhead: true }],
+])(
+  "a result that PostgreSQL refuses fails its task; the others %s complete and the worker goes on",
+  async (_, config) => {
+    // They end in the same turn, so that their ends are written together.
+    const together = gate();
+    let begun = 0;
+    const echo = defineTask({
+      name: "echo",
+      onCrash: "requeue",
+      run: async (text: string) => {
+        if (++begun === 5) together.open();
+        await together.opened;
+        return text;
+      },
+    });
+    const logger = recordingLogger();
+    const app = db.app({ ...config, tasks: [echo], logger });
+    await app.worker({ concurrency: 5 }).start();
+    const handles = await app.sendMany(echo, ["a", "b", "poison", "c", "d"]);
+    const results = await Promise.all(
+      handles.map((handle) => handle.result({ timeoutMs: 10_000 })),
+    );
+    expect(results.map((result) => (result.ok ? result.value : result.error.code))).toEqual([
+      "a",
+      "b",
+      "WORKER_SERIALIZATION_ERROR",
+      "c",
+      "d",
+    ]);
+    expect(results[2]).toMatchObject({
+      error: { message: expect.stringContaining("PostgreSQL refused the result") },
+    });
+    expect(await handles[2]?.info()).toMatchObject({
+      status: "FAILED",
+      attempts: [{ attempt: 1, outcome: "FAILED" }],
+    });
+    expect(logger.lines.map(({ message }) => message)).toContain(
+      "PostgreSQL refused a task's result; the task failed",
+    );
+    expect(await (await app.send(echo, "next")).value({ timeoutMs: 5_000 })).toBe("next");
+  },
+);
 
 test("ten poisoned results among a hundred fail ten tasks", async () => {
   const echo = defineTask({ name: "echo", run: (text: string) => text });

@@ -158,3 +158,21 @@ test("many of them: each runs once", async () => {
   expect([...runs.values()].filter((times) => times !== 1)).toEqual([]);
   expect(runs.size).toBe(2_000);
 });
+
+test("the ends of bodies are written while claims are under way, each once, though a link breaks", async () => {
+  const cut = { times: 0 };
+  const toServer: Decide = (bytes) => {
+    const isEnd = /delete from "posthaste"\.active_tasks/.test(bytes.toString("latin1"));
+    return isEnd && ++cut.times % 5 === 1 ? "cut before" : "none";
+  };
+  const echo = defineTask({ name: "echo", ...again, run: async (text: string) => text });
+  const { app } = await openWire({ toServer }, { ...ahead, tasks: [echo] });
+  const texts = Array.from({ length: 100 }, (_, n) => `t${n}`);
+  const handles = await app.sendMany(echo, texts);
+  await app.worker({ concurrency: 5 }).start();
+  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 20_000 })));
+  expect(values).toEqual(texts);
+  expect(cut.times).toBeGreaterThan(5);
+  const attempts = await db.sql("select from posthaste.attempts");
+  expect(attempts).toEqual([]);
+});
