@@ -92,8 +92,9 @@ export class Member {
       env: {
         DATABASE_URL: this.wire.url,
         CHAOS_FOLDER: this.#folder,
-        // Every other one fetches ahead.
+        // Every other one fetches ahead, and every other one of these starts ahead.
         CHAOS_PREFETCH: this.#number % 2 === 0 || this.sendsItself ? "0" : "6",
+        ...(this.#number % 4 === 1 && { CHAOS_START_AHEAD: "1" }),
         ...(this.sendsItself && { CHAOS_SENDS: "1" }),
       },
     });

@@ -46,7 +46,8 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
   "a task claimed ahead and started": `
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'RUNNING'`,
   "a task given back by a worker that stopped": `
-    select from chaos.edges where from_status = 'CLAIMED' and to_status = 'PENDING' and said_by = 'posthaste worker'`,
+    select from chaos.edges where from_status = 'CLAIMED' and to_status = 'PENDING'
+       and said_by in ('posthaste worker', 'posthaste ends')`,
   "a task fetched ahead as running, and given back before it began": `
     select from chaos.edges where from_status = 'RUNNING' and to_status = 'PENDING' and run_no < run_before`,
   "a task sent by another task": "select from posthaste.submissions where name = 'child'",

@@ -11,7 +11,7 @@ export const app = posthaste({
   tasks: [...tasks, ...nodeTasks],
   queues,
   prefetchBuffer,
-  startAhead: prefetchBuffer > 0,
+  startAhead: prefetchBuffer > 0 && process.env["CHAOS_START_AHEAD"] === "1",
   claimLeaseMs: 3_000,
   recovery: {
     runnerHeartbeatIntervalMs: 1_000,
