@@ -225,7 +225,7 @@ export class WorkLoop {
     const reply = await answer.finally(() => (this.#isClaiming = false));
     this.held.written(settles);
     if (reply.settle !== undefined) announceEnds(services, settles, reply.settle);
-    this.#isCheckDue ||= beginTasks(this.#beginner, connection, plan, reply);
+    if (beginTasks(this.#beginner, connection, plan, reply)) this.#isCheckDue = true;
     // Fetched by a cycle that was under way when the worker was told to stop.
     if (this.#isDraining) this.held.releaseAhead();
     this.#desk.fed(plan.claim, reply.claim, wakesBefore);
