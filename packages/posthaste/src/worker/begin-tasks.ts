@@ -7,6 +7,7 @@ import { inClaimOrder } from "./claim-order.ts";
 import type { AdoptedClaims } from "./claim-keeper.ts";
 import type { HeldTasks } from "./held-tasks.ts";
 import type { LoopPlan } from "./plan-cycle.ts";
+import type { ReservedSlots } from "./reserved-slots.ts";
 import type { RunServices } from "./run-services.ts";
 import { inTime, startedAhead } from "./started-ahead.ts";
 
@@ -18,18 +19,33 @@ export interface Beginner {
   readonly onNotifyError: (error: unknown) => void;
 }
 
+export interface RoundTrip {
+  readonly connection: Connection;
+  readonly plan: LoopPlan;
+  readonly reply: CycleReply;
+  /** Those of `slotsFor`. */
+  readonly slots: ReservedSlots;
+}
+
+/** Slots for what a round trip may bring. */
+export function slotsFor(held: HeldTasks, { starts, claim }: LoopPlan): ReservedSlots {
+  return held.slots.reserve(starts.length + (claim?.limit ?? 0));
+}
+
 /** True if it is not known of some whether they were started. */
 export function beginTasks(
   beginner: Beginner,
-  connection: Connection,
-  { starts }: LoopPlan,
-  { start, claim, ahead }: CycleReply,
+  { connection, plan, reply, slots }: RoundTrip,
 ): boolean {
   const { held, services, run, onNotifyError } = beginner;
+  const { start, claim, ahead } = reply;
   const { runs = [], isUnclear = false } =
-    start === undefined ? {} : startedAhead(held, starts, start);
-  for (const task of runs) run(task);
-  for (const task of inOrder(beginner, claim?.tasks ?? [])) run(task);
+    start === undefined ? {} : startedAhead(held, plan.starts, start);
+  for (const task of [...runs, ...inOrder(beginner, claim?.tasks ?? [])]) {
+    slots.use(); // one after the other: a body that ends at once may let others begin
+    run(task);
+  }
+  slots.giveBack();
   held.fetchedAhead(inOrder(beginner, ahead?.tasks ?? []));
   const expired = [start, claim, ahead].flatMap((part) => part?.expired ?? []);
   announceExpired(services, connection, expired, onNotifyError);

@@ -41,15 +41,19 @@ test("what ran before and is not stored is lost; what began while that was read 
   expect([before.isAborted, meanwhile.isAborted]).toEqual([true, false]);
 });
 
-test("of what waits and is stored as running: what is gone is forgotten, what is to be cancelled is given back", async () => {
+test("of what waits and is stored as running: what is gone is forgotten, what is to be cancelled or is paused is given back", async () => {
   const held = new HeldTasks();
-  const waiting = ["a", "b", "c"].map((id) => ({ ...runOf(id).claimed, isStarted: true }));
+  const waiting = ["a", "b", "c", "e"].map((id) => ({ ...runOf(id).claimed, isStarted: true }));
   held.fetchedAhead([...waiting, runOf("d").claimed]);
   const claimOf = (id: string) => ({ id, claimId: `claim of ${id}` });
   await compare(held, () => undefined, [
-    { ...claimOf("b"), isCancelRequested: true },
-    { ...claimOf("c"), isCancelRequested: false },
+    { ...claimOf("b"), isCancelRequested: true, isPaused: false },
+    { ...claimOf("c"), isCancelRequested: false, isPaused: false },
+    { ...claimOf("e"), isCancelRequested: false, isPaused: true },
   ]);
   expect(held.nextAhead(10).map(({ id }) => id)).toEqual(["c", "d"]); // who is only claimed is asked when it starts
-  expect(held.nextEnds()).toMatchObject([{ id: "b", edge: "release", ran: false }]);
+  expect(held.nextEnds()).toMatchObject([
+    { id: "b", edge: "release", ran: false },
+    { id: "e", edge: "release", ran: false },
+  ]);
 });

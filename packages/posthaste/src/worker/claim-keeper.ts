@@ -59,9 +59,12 @@ export async function keepClaims({
   };
 }
 
-/** Of what is stored as running and has not begun: what was lost does not run, what was cancelled is given back, and ends. */
+/** Of what is stored as running and has not begun: what was lost does not run; what was cancelled or is paused is given back. */
 function forgetLost(held: HeldTasks, stored: ReadonlyMap<string, StoredClaim>, log: Logger): void {
   const lost = held.forgetAhead((task) => !stored.has(claimKey(task)));
   if (lost.length > 0) log.warn({ tasks: lost.length }, "claims lost before their tasks began");
-  held.releaseAhead((task) => stored.get(claimKey(task))?.isCancelRequested === true);
+  held.releaseAhead((task) => {
+    const { isCancelRequested = false, isPaused = false } = stored.get(claimKey(task)) ?? {};
+    return task.isStarted === true && (isCancelRequested || isPaused);
+  });
 }

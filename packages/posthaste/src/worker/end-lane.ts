@@ -61,12 +61,15 @@ export class EndLane {
     await nextTurn(); // bodies that end in the same turn are written together
     while (!this.#isClosed && hasEnds()) {
       const ends = this.#options.next();
+      let connection: Connection | undefined;
       try {
-        await this.#options.write(await this.#link.connection(), ends);
+        connection = await this.#link.connection();
+        await this.#options.write(connection, ends);
         backoff.reset();
         onWritten();
       } catch (error) {
-        if (await this.#writeOneByOne(error, ends)) continue;
+        // Who cannot get a session knows nothing about the ends.
+        if (connection !== undefined && (await this.#writeOneByOne(error, ends))) continue;
         services.log.debug({ error: String(error), lane: name }, "ends are written again");
         await pause(backoff.next());
       }

@@ -27,6 +27,7 @@ function setUp(given: { isFree?: boolean; isSated?: boolean; lanes?: number; rul
   const held = new HeldTasks();
   const ran: string[] = [];
   const returned: boolean[] = [];
+  const state = { isDraining: false };
   const desk = {
     isSated: () => isSated,
     requestBeside: (limit: number) =>
@@ -41,10 +42,11 @@ function setUp(given: { isFree?: boolean; isSated?: boolean; lanes?: number; rul
     held,
     desk: desk as unknown as ClaimDesk,
     isFree: () => isFree,
+    isDraining: () => state.isDraining,
     run: (task) => ran.push(task.id),
     onReturned: (isUnclear) => returned.push(isUnclear),
   });
-  return { followUps, held, desk, ran, returned };
+  return { followUps, held, desk, ran, returned, state };
 }
 
 test("a slot for each node that ends and one more, as far as there are any; they are kept meanwhile", () => {
@@ -108,8 +110,28 @@ test("no answer for two seconds: the slots are free, its claims are still its ow
   expect(held.busyCount).toBe(0);
   expect(returned).toEqual([false]);
   expect(held.isBeingClaimed({ id: id(1), claimId })).toBe(true);
+  held.slots.reserve(2); // others have taken some of them meanwhile
   followUp?.taken(reply([claimed(1)]));
   expect(ran).toEqual([id(1)]);
+});
+
+test("where others have taken all slots meanwhile, it waits for one, stored as running", () => {
+  const { followUps, held, ran } = setUp();
+  const followUp = followUps.claimFor(1);
+  vi.advanceTimersByTime(2_000);
+  held.slots.reserve(3);
+  followUp?.taken(reply([claimed(1)]));
+  expect(ran).toEqual([]);
+  expect(held.nextAhead(1)).toMatchObject([{ id: id(1), isStarted: true }]);
+});
+
+test("a worker that was told to stop meanwhile gives it back as if nobody had touched it", () => {
+  const { followUps, held, ran, state } = setUp();
+  const followUp = followUps.claimFor(1);
+  state.isDraining = true;
+  followUp?.taken(reply([claimed(1)]));
+  expect(ran).toEqual([]);
+  expect(held.nextEnds()).toMatchObject([{ id: id(1), edge: "release", ran: false }]);
 });
 
 test("others need not be told of lanes that it has emptied", () => {

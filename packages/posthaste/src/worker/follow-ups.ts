@@ -10,6 +10,8 @@ import { randomUUID } from "node:crypto";
 import type { RunNews } from "../store/queries/advance-workflows.ts";
 import type { ClaimedTask, ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
 import { inClaimOrder } from "./claim-order.ts";
+import { endOf } from "./held-tasks.ts";
+import type { ReservedSlots } from "./reserved-slots.ts";
 import { KEEP_MS, freeSlots, MOST_LANES, type SlotKeeperOptions } from "./slot-keeper.ts";
 import { inTime } from "./started-ahead.ts";
 
@@ -45,14 +47,16 @@ export class FollowUps {
   #keep(request: ClaimRequest & { readonly claimSeed: string }): FollowUp {
     const { held, desk, onReturned, loop } = this.#options;
     const { claimSeed, limit } = request;
-    held.claiming(claimSeed, limit);
-    // A run that somebody keeps locked must not keep slots empty. What is claimed after that runs all the same.
+    const slots = held.slots.reserve(limit);
+    held.claiming(claimSeed);
+    // A run that somebody keeps locked must not keep slots empty. What is claimed after that waits for others.
     const timer = setTimeout(() => {
-      held.claiming(claimSeed, 0);
+      slots.giveBack();
       onReturned(false);
     }, KEEP_MS).unref();
     const over = (isUnclear: boolean): void => {
       clearTimeout(timer);
+      slots.giveBack();
       held.claimed(claimSeed);
       onReturned(isUnclear);
     };
@@ -61,11 +65,18 @@ export class FollowUps {
       failed: () => over(true),
       taken: (reply) => {
         desk.fedBeside(reply);
-        over(false);
         const tasks = inClaimOrder(inTime(held, reply.tasks), loop.plan.queueRanks);
-        for (const task of tasks) this.#run(task);
+        for (const task of tasks) this.#begin(task, slots);
+        over(false);
       },
     };
+  }
+
+  #begin(task: ClaimedTask, slots: ReservedSlots): void {
+    const { held, isDraining } = this.#options;
+    if (isDraining()) held.end({ ...endOf(task), edge: "release", ran: false });
+    else if (slots.use() || freeSlots(this.#options) > 0) this.#run(task);
+    else held.fetchedAhead([{ ...task, isStarted: true }]);
   }
 }
 

@@ -117,7 +117,7 @@ test("every claim counts as held: running, fetched ahead, or ended and not yet w
   expect([...held.claimKeys()].sort()).toEqual(["e/claim of e", "f/claim of f", "r/claim of r"]);
 });
 
-test("what is stored as running begins from the head of the line, and is vouched for as running", () => {
+test("what is stored as running begins in order, past what waits for a cap only, and is vouched for as running", () => {
   const held = new HeldTasks();
   const started = (id: string): ClaimedTask => ({ ...claimed(id), isStarted: true });
   held.fetchedAhead([started("a"), claimed("b"), started("c")]);
@@ -127,7 +127,12 @@ test("what is stored as running begins from the head of the line, and is vouched
   });
   expect(held.takeStarted()?.id).toBe("a");
   expect(held.takeStarted()).toBeUndefined(); // "b" comes first, and has to be started
-  held.takeAhead(held.nextAhead(1));
+  held.holdBack(held.nextAhead(1));
+  held.tryHeldBack();
+  expect(held.takeStarted()).toBeUndefined();
+  held.holdBack(held.nextAhead(1));
   expect(held.takeStarted()?.id).toBe("c");
-  expect(held.isEmpty).toBe(true);
+  expect(held.nextAhead(2)).toEqual([]);
+  held.tryHeldBack();
+  expect(held.nextAhead(2).map(({ id }) => id)).toEqual(["b"]);
 });

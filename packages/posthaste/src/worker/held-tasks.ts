@@ -5,6 +5,7 @@ import { isOfSeed } from "../store/queries/claim-id.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { HeldClaim } from "../store/queries/hold-claims.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
+import { SlotReserve } from "./reserved-slots.ts";
 import type { TaskRun } from "./task-run.ts";
 
 /** Ends written in one statement at most: enough to be cheap, few enough to keep a statement short. */
@@ -69,10 +70,12 @@ export class HeldTasks {
   readonly running = new Set<TaskRun>();
   /** Slots that are kept for tasks while they are being stored, by the keys of their claims. */
   readonly #kept = new Set<string>();
-  /** And for what a claim will bring, by its seed. */
-  readonly #claiming = new Map<string, number>();
-  #claimingSlots = 0;
+  /** And for what claims and starts will bring that are under way. */
+  readonly slots = new SlotReserve();
+  /** The seeds of claims that are made beside those of the loop. */
+  readonly #claiming = new Set<string>();
   #ahead: ClaimedTask[] = [];
+  readonly #heldBack = new Set<ClaimedTask>();
   #ended: EndedTask[] = [];
   #endedNodes: EndedTask[] = [];
   /** Runs that were told to stop, while that is put aside. */
@@ -88,7 +91,7 @@ export class HeldTasks {
 
   /** Slots that are not free. */
   get busyCount(): number {
-    return this.running.size + this.#kept.size + this.#claimingSlots;
+    return this.running.size + this.#kept.size + this.slots.count;
   }
 
   keep(tasks: Iterable<ClaimedTask>): void {
@@ -99,25 +102,23 @@ export class HeldTasks {
     for (const task of tasks) this.#kept.delete(claimKey(task));
   }
 
-  /** Until `claimed`, as many slots are kept, and what is stored under that seed is no stray. */
-  claiming(seed: string, slots: number): void {
-    this.claimed(seed);
-    this.#claiming.set(seed, slots);
-    this.#claimingSlots += slots;
+  /** Until `claimed`, what is stored under that seed is no stray. */
+  claiming(seed: string): void {
+    this.#claiming.add(seed);
   }
 
   claimed(seed: string): void {
-    this.#claimingSlots -= this.#claiming.get(seed) ?? 0;
     this.#claiming.delete(seed);
   }
 
   isBeingClaimed({ claimId }: HeldClaim): boolean {
-    return [...this.#claiming.keys()].some((seed) => isOfSeed(claimId, seed));
+    return [...this.#claiming].some((seed) => isOfSeed(claimId, seed));
   }
 
   get isEmpty(): boolean {
     return (
       this.busyCount === 0 &&
+      this.#claiming.size === 0 &&
       this.#ahead.length === 0 &&
       this.#ended.length === 0 &&
       this.#endedNodes.length === 0 &&
@@ -125,8 +126,9 @@ export class HeldTasks {
     );
   }
 
-  get hasEnds(): boolean {
-    return this.#ended.length > 0;
+  /** Ends of plain tasks that are not written yet. */
+  get endCount(): number {
+    return this.#ended.length;
   }
 
   get hasNodeEnds(): boolean {
@@ -149,10 +151,7 @@ export class HeldTasks {
     return wasHeld;
   }
 
-  /**
-   * From now on what is interrupted is not ended by rule but kept for somebody to decide, until `givenBack` or
-   * `endInterrupted`. The signal aborts when nothing runs any more.
-   */
+  /** From now on what is interrupted waits for `givenBack` or `endInterrupted`. Aborts when nothing runs any more. */
   putInterruptedAside(): AbortSignal {
     this.#putsAside = true;
     if (this.running.size === 0) this.#noneRuns.abort();
@@ -178,12 +177,12 @@ export class HeldTasks {
    * is unknown is repeated.
    */
   nextEnds(): readonly EndedTask[] {
-    return firstOfEach(this.#ended);
+    return firstOfEach(this.#ended, MOST_SETTLES);
   }
 
   /** The same of nodes. */
   nextNodeEnds(): readonly EndedTask[] {
-    return firstOfEach(this.#endedNodes);
+    return firstOfEach(this.#endedNodes, MOST_SETTLES);
   }
 
   written(settles: readonly SettledTask[]): void {
@@ -204,17 +203,26 @@ export class HeldTasks {
 
   /** What gets the next slots, each task once: one that was lost and fetched again is here under two claims. */
   nextAhead(count: number): readonly ClaimedTask[] {
-    const next = new Map<string, ClaimedTask>();
-    for (const task of this.#ahead) {
-      if (next.size >= count) break;
-      if (!next.has(task.id)) next.set(task.id, task);
-    }
-    return [...next.values()];
+    return firstOfEach(
+      this.#ahead.filter((task) => !this.#heldBack.has(task)),
+      count,
+    );
   }
 
-  /** Takes the first of the line, if it is stored as running and only has to begin. */
+  /** Takes the first of the line, if it is stored as running and only has to begin. What waits for a cap is passed over. */
   takeStarted(): ClaimedTask | undefined {
-    return this.#ahead[0]?.isStarted === true ? this.#ahead.shift() : undefined;
+    const at = this.#ahead.findIndex((task) => !this.#heldBack.has(task));
+    return this.#ahead[at]?.isStarted === true ? this.#ahead.splice(at, 1)[0] : undefined;
+  }
+
+  /** These could not be started, because a cap is reached. */
+  holdBack(tasks: readonly ClaimedTask[]): void {
+    for (const task of tasks) this.#heldBack.add(task);
+  }
+
+  /** There may be room now: the next slots are theirs again. */
+  tryHeldBack(): void {
+    this.#heldBack.clear();
   }
 
   /** Of those that are stored as running and have not begun: what is not this worker's any more is forgotten. */
@@ -281,11 +289,11 @@ export class HeldTasks {
 }
 
 /** Each task once. */
-function firstOfEach(ends: readonly EndedTask[]): readonly EndedTask[] {
-  const next = new Map<string, EndedTask>();
-  for (const ended of ends) {
-    if (next.size >= MOST_SETTLES) break;
-    if (!next.has(ended.id)) next.set(ended.id, ended);
+function firstOfEach<Task extends { readonly id: string }>(tasks: readonly Task[], most: number) {
+  const next = new Map<string, Task>();
+  for (const task of tasks) {
+    if (next.size >= most) break;
+    if (!next.has(task.id)) next.set(task.id, task);
   }
   return [...next.values()];
 }

@@ -19,21 +19,28 @@ export interface CycleMeans {
   readonly writesEnds: boolean;
 }
 
+/** Where ends are written beside the claims: so many that are not written yet, and nothing more is claimed. */
+const MOST_UNWRITTEN = 5_000;
+
 /** Everything that is ready now, or undefined if nothing is. */
 export function planCycle(means: CycleMeans, now: number): LoopPlan | undefined {
   const { held, desk, concurrency, mayStart, mayClaim, writesEnds } = means;
   const settles: readonly EndedTask[] = writesEnds ? held.nextEnds() : [];
   const hasEnded = settles.length > 0;
   const free = concurrency - held.busyCount;
+  const isRoom = desk.mayStart(now, hasEnded);
+  if (isRoom) held.tryHeldBack();
   const next = mayStart ? held.nextAhead(free) : [];
   const waiting = next.filter(({ isStarted }) => isStarted !== true);
-  const starts = desk.mayStart(now, hasEnded) ? waiting : [];
+  const starts = isRoom ? waiting : [];
   // Those that are stored as running begin as soon as this is on its way.
   const begins = starts.length + next.length - waiting.length;
   const after = { running: held.busyCount + begins, ahead: held.aheadCount - begins };
-  const { claim, ahead } = mayClaim
-    ? desk.requests(now, after, hasEnded)
-    : { claim: undefined, ahead: undefined };
+  const isBehind = !writesEnds && held.endCount >= MOST_UNWRITTEN;
+  const { claim, ahead } =
+    mayClaim && !isBehind
+      ? desk.requests(now, after, hasEnded)
+      : { claim: undefined, ahead: undefined };
   if (settles.length + starts.length === 0 && claim === undefined && ahead === undefined)
     return undefined;
   return { settles, starts, claim, ahead, rules: desk.rules };

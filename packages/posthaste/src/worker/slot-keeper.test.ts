@@ -52,6 +52,7 @@ function setUp(given: { isFree?: boolean; isSated?: boolean; lanes?: number } = 
     held,
     desk,
     isFree: () => isFree,
+    isDraining: () => false,
     run: (task) => ran.push(task),
     onReturned: (isUnclear) => returned.push(isUnclear),
   });

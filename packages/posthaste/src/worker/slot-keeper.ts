@@ -22,6 +22,8 @@ export interface SlotKeeperOptions {
   readonly desk: ClaimDesk;
   /** Whether the worker starts anything at all now, and has not asked for work that would want the same slots. */
   readonly isFree: () => boolean;
+  /** Whether the worker takes nothing more, and gives back what it cannot begin. */
+  readonly isDraining: () => boolean;
   readonly run: (task: ClaimedTask) => unknown;
   /** Slots are free again, or claims may be stored that nobody knows of. */
   readonly onReturned: (isUnclear: boolean) => void;
@@ -88,8 +90,10 @@ export class SlotKeeper implements LocalHost {
   }
 
   #begin(tasks: ReadonlySet<ClaimedTask>, enqueuedAt: number): void {
-    this.#options.held.unkeep(tasks);
-    for (const task of tasks) this.#run({ ...task, enqueuedAt });
+    for (const task of tasks) {
+      this.#options.held.unkeep([task]); // one after the other: a body that ends at once may let others begin
+      this.#run({ ...task, enqueuedAt });
+    }
   }
 }
 

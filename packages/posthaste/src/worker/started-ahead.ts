@@ -24,6 +24,7 @@ export function startedAhead(
   const stillHeld = held.stillAhead(asked);
   held.releaseAhead(({ id }) => paused.has(id));
   held.takeAhead(stillHeld.filter(({ id }) => !kept.has(id)));
+  held.holdBack(stillHeld.filter(({ id }) => kept.has(id)));
   held.expire(stillHeld.filter(({ id }) => late.has(id)));
   const runs: ClaimedTask[] = [];
   let isUnclear = false;

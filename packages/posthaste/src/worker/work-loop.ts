@@ -11,7 +11,7 @@ import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import { announceEnds, runEvent } from "./announce-runs.ts";
-import { beginAdopted, beginTasks, type Beginner } from "./begin-tasks.ts";
+import { beginAdopted, beginTasks, slotsFor, type Beginner } from "./begin-tasks.ts";
 import { AheadLine } from "./ahead-line.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
@@ -20,6 +20,7 @@ import { FollowUps } from "./follow-ups.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
 import { Outage } from "./outage.ts";
 import { planCycle, type LoopPlan } from "./plan-cycle.ts";
+import { unlessItFails } from "./reserved-slots.ts";
 import { reviewSettles } from "./review-settles.ts";
 import { SlotKeeper, type SlotKeeperOptions } from "./slot-keeper.ts";
 import { settleAlone, settleOneByOne } from "./settle-one-by-one.ts";
@@ -41,6 +42,8 @@ export class WorkLoop {
   /** Set when a claim or a finish may have gone through unnoticed, and every heartbeat: compare with what is stored. */
   #isCheckDue = false;
   #isChecking = false;
+  /** What was to be given back while a claim was under way, which may bring more of it. */
+  #releases: ((task: ClaimedTask) => boolean)[] = [];
   #isClaiming = false;
   #isDraining = false;
   #isGivenUp = false;
@@ -64,19 +67,15 @@ export class WorkLoop {
       held: this.held,
       desk: this.#desk,
       isFree: () => mayStart() && !this.#isDraining && !this.#isClaiming,
+      isDraining: () => this.#isDraining,
       // One that is not run here is found when what is held is compared with what is stored, by whoever has it then.
       run: (task) => mayStart() && this.#run(task),
       onReturned: (isUnclear) => (isUnclear ? this.checkClaims() : this.#bell.ring()),
     };
     this.slots = new SlotKeeper(keeping);
     const run = (task: ClaimedTask): void => this.#run(task);
-    this.#beginner = {
-      held: this.held,
-      services,
-      queueRanks: plan.queueRanks,
-      run,
-      onNotifyError: this.#onNotifyError,
-    };
+    const [held, onNotifyError] = [this.held, this.#onNotifyError];
+    this.#beginner = { held, services, queueRanks: plan.queueRanks, run, onNotifyError };
     this.#aheadLine = new AheadLine({
       held: this.held,
       concurrency: plan.concurrency,
@@ -121,6 +120,7 @@ export class WorkLoop {
   /** What was fetched ahead is given back: of a queue that was paused, or because somebody has cancelled it. */
   releaseAhead(isMeant: (task: ClaimedTask) => boolean): void {
     this.held.releaseAhead(isMeant);
+    if (this.#isClaiming) this.#releases.push(isMeant);
     this.#bell.ring();
   }
 
@@ -167,7 +167,8 @@ export class WorkLoop {
   }
 
   async run(): Promise<void> {
-    while (!this.#isGivenUp && !(this.#isDraining && this.held.isEmpty)) {
+    // What may be stored under its name and is not known here is looked for before it ends.
+    while (!this.#isGivenUp && !(this.#isDraining && this.held.isEmpty && !this.#isCheckDue)) {
       // One moment for all three questions: what falls due between two of them would be slept over.
       const now = performance.now();
       this.#lanes.flush();
@@ -184,12 +185,13 @@ export class WorkLoop {
       try {
         const connection = await this.#link.connection();
         await watchLink(this.#options.database, connection, async () => {
-          if (this.#isCheckDue) await this.#check(connection);
+          // Asked for meanwhile, it comes first: the plan is made anew.
+          if (this.#isCheckDue) return this.#check(connection);
           if (isSurveyDue) await this.#desk.survey(connection);
-          if (plan !== undefined) await this.#cycle(connection, plan);
+          if (plan === undefined) return;
+          await this.#cycle(connection, plan);
+          this.#outage.over(); // a look that succeeds does not say that a write will
         });
-        // A look that succeeds does not say that a write will.
-        if (plan !== undefined) this.#outage.over();
       } catch (error) {
         await this.#recover(error, plan);
       }
@@ -209,8 +211,8 @@ export class WorkLoop {
     const { concurrency } = this.#options.plan;
     const [held, desk] = [this.held, this.#desk];
     const mayStart = !this.#isFenced;
-    const mayClaim = mayStart && !this.#isDraining;
     const writesEnds = !this.#lanes.writeAll;
+    const mayClaim = mayStart && !this.#isDraining;
     return planCycle({ held, desk, concurrency, mayStart, mayClaim, writesEnds }, now);
   }
 
@@ -220,13 +222,15 @@ export class WorkLoop {
     const { settles } = plan;
     const wakesBefore = this.#desk.wakes;
     this.#isClaiming = plan.claim !== undefined || plan.ahead !== undefined;
+    const slots = slotsFor(this.held, plan);
     const answer = runCycle(database.store, connection, plan, onNotifyError);
     this.#aheadLine.begin(); // not before: bodies run while the database works
-    const reply = await answer.finally(() => (this.#isClaiming = false));
+    const reply = await unlessItFails(slots, answer).finally(() => (this.#isClaiming = false));
     this.held.written(settles);
     if (reply.settle !== undefined) announceEnds(services, settles, reply.settle);
-    if (beginTasks(this.#beginner, connection, plan, reply)) this.#isCheckDue = true;
-    // Fetched by a cycle that was under way when the worker was told to stop.
+    if (beginTasks(this.#beginner, { connection, plan, reply, slots })) this.#isCheckDue = true;
+    // Fetched by a cycle that was under way when a queue was paused, or the worker was told to stop.
+    for (const isMeant of this.#releases.splice(0)) this.held.releaseAhead(isMeant);
     if (this.#isDraining) this.held.releaseAhead();
     this.#desk.fed(plan.claim, reply.claim, wakesBefore);
     this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);

@@ -180,6 +180,10 @@ test("a run that somebody keeps locked keeps no slot from other tasks for long",
   await app.sendMany(held.task, ["a", "b"]);
   await held.begun(2);
   await client.query("rollback");
+  await expect
+    .poll(async () => (await db.sql("select from posthaste.tasks where name = 'note'")).length)
+    .toBe(1);
+  held.finishAll(); // before that there is no slot for it
   expect(await run.value({ timeoutMs: 10_000 })).toBe("a done");
   expect(held.bodies).toHaveLength(2);
 });

@@ -73,6 +73,67 @@ test("one that must be started before it begins keeps its place among them", asy
   expect(held.inputs()).toEqual(["a", "c"]);
 });
 
+test("one that waits for room under a cap holds up nobody behind it, and has its turn when there is room", async () => {
+  const wide = heldTask("wide", again);
+  const slow = heldTask("slow", { queue: "narrow", priority: 1 });
+  const queues = { narrow: { maxConcurrency: 1 }, default: {} };
+  const app = db.app({
+    prefetchBuffer: 20,
+    startAhead: true,
+    queues,
+    tasks: [wide.task, slow.task],
+  });
+  const worker = app.worker({ concurrency: 2, queuePriorities: { narrow: 1, default: 50 } });
+  await app.sendMany(slow.task, ["s1", "s2"]);
+  await app.sendMany(wide.task, ["w1", "w2", "w3", "w4", "w5", "w6"]);
+  await worker.start();
+  await slow.begun(1);
+  for (const count of [1, 2, 3, 4]) {
+    await wide.begun(count);
+    wide.finishAll();
+  }
+  expect(slow.inputs()).toEqual(["s1"]);
+  slow.finishAll();
+  await wide.begun(6);
+  wide.finishAll();
+  await slow.begun(2);
+  slow.finishAll();
+});
+
+test("bodies that end at once do not make room for more than there is", async () => {
+  let most = 0;
+  let now = 0;
+  const held = heldTask("held", again);
+  const slow = defineTask({
+    name: "slow",
+    ...again,
+    run: async () => {
+      most = Math.max(most, ++now);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      now--;
+    },
+  });
+  const quick = defineTask({ name: "quick", run: () => undefined });
+  const app = db.app({ prefetchBuffer: 30, startAhead: true, tasks: [slow, quick, held.task] });
+  await app.sendMany(held.task, ["a", "b", "c", "d"]);
+  await app.worker({ concurrency: 4 }).start();
+  await held.begun(4);
+  for (let n = 0; n < 10; n++) {
+    await app.sendMany(quick, [undefined, undefined, undefined]);
+    await app.sendMany(
+      slow,
+      Array.from({ length: 6 }, () => undefined),
+    );
+  }
+  held.finishAll();
+  await expect
+    .poll(async () => (await db.sql("select from posthaste.finished_tasks")).length, {
+      timeout: 15_000,
+    })
+    .toBe(94);
+  expect(most).toBeLessThanOrEqual(4);
+});
+
 test("one that is cancelled while it waits ends CANCELLED and never runs", async () => {
   const held = heldTask("held", again);
   const app = db.app({ ...ahead, tasks: [held.task] });
@@ -163,7 +224,7 @@ test("the ends of bodies are written while claims are under way, each once, thou
   const cut = { times: 0 };
   const toServer: Decide = (bytes) => {
     const isEnd = /delete from "posthaste"\.active_tasks/.test(bytes.toString("latin1"));
-    return isEnd && ++cut.times % 5 === 1 ? "cut before" : "none";
+    return isEnd && ++cut.times % 3 === 1 ? "cut before" : "none";
   };
   const echo = defineTask({ name: "echo", ...again, run: async (text: string) => text });
   const { app } = await openWire({ toServer }, { ...ahead, tasks: [echo] });
@@ -172,7 +233,7 @@ test("the ends of bodies are written while claims are under way, each once, thou
   await app.worker({ concurrency: 5 }).start();
   const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 20_000 })));
   expect(values).toEqual(texts);
-  expect(cut.times).toBeGreaterThan(5);
+  expect(cut.times).toBeGreaterThan(1); // one of them was cut, and written again
   const attempts = await db.sql("select from posthaste.attempts");
   expect(attempts).toEqual([]);
 });

@@ -9,6 +9,8 @@ export interface HeldClaim {
 
 export interface StoredClaim extends HeldClaim {
   readonly isCancelRequested: boolean;
+  /** Its queue is. */
+  readonly isPaused: boolean;
 }
 
 export interface AdoptedTask extends ClaimedTask {
@@ -20,8 +22,11 @@ export function holdClaims(schema: SqlText) {
   // What is held, stored rows that this worker knows nothing of included. There is no index by worker (see the table):
   // it reads what runs at this moment, in the whole cluster, once a heartbeat.
   const LIST = statement(sql`
-    select task_id as "id", claim_id as "claimId", cancel_requested_at is not null as "isCancelRequested"
-      from ${schema}.active_tasks where worker_id = $1`);
+    select task_id as "id", claim_id as "claimId", cancel_requested_at is not null as "isCancelRequested",
+           exists (
+             select from ${schema}.queues as known where known.queue = active.queue and known.paused_at is not null
+           ) as "isPaused"
+      from ${schema}.active_tasks as active where worker_id = $1`);
 
   // For a worker whose notifications do not arrive. Served by active_tasks_id_idx.
   const CANCELLED = statement(sql`
