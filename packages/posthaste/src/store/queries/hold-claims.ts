@@ -23,8 +23,8 @@ export function holdClaims(schema: SqlText) {
   // it reads what runs at this moment, in the whole cluster, once a heartbeat.
   const LIST = statement(sql`
     select task_id as "id", claim_id as "claimId", cancel_requested_at is not null as "isCancelRequested",
-           (select paused_at from ${schema}.queues as known where known.queue = active.queue) is not null as "isPaused"
-      from ${schema}.active_tasks as active where worker_id = $1`);
+           queue = any (array(select queue from ${schema}.queues where paused_at is not null)) as "isPaused"
+      from ${schema}.active_tasks where worker_id = $1`);
 
   // For a worker whose notifications do not arrive. Served by active_tasks_id_idx.
   const CANCELLED = statement(sql`
