@@ -1,21 +1,8 @@
 import { expect, test } from "vitest";
-import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import { taskAhead } from "../../test/support/claimed-task.ts";
 import { AheadLine } from "./ahead-line.ts";
 import { HeldTasks } from "./held-tasks.ts";
 import type { TaskRun } from "./task-run.ts";
-
-function waiting(id: string): ClaimedTask {
-  const place = { queue: "q", priority: 7, enqueuedAt: 0, runNo: 1, retryCount: 0 };
-  return {
-    id,
-    claimId: `claim of ${id}`,
-    name: "n",
-    input: "1",
-    options: null,
-    ...place,
-    isStarted: true,
-  };
-}
 
 /** Two slots, and what began in them. */
 function setUp(onRun: (held: HeldTasks, line: AheadLine) => void = () => undefined) {
@@ -32,7 +19,7 @@ function setUp(onRun: (held: HeldTasks, line: AheadLine) => void = () => undefin
       onRun(held, line);
     },
   });
-  held.fetchedAhead(["a", "b", "c"].map(waiting));
+  held.fetchedAhead(["a", "b", "c"].map((id) => taskAhead(id, true)));
   return { held, began, line, state };
 }
 

@@ -1,22 +1,10 @@
 import { expect, test } from "vitest";
+import { taskAhead } from "../../test/support/claimed-task.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { Held } from "./claim-budget.ts";
 import type { ClaimDesk, ClaimRequests } from "./claim-desk.ts";
 import { HeldTasks } from "./held-tasks.ts";
 import { planCycle } from "./plan-cycle.ts";
-
-function ahead(id: string, isStarted: boolean): ClaimedTask {
-  const place = { queue: "q", priority: 7, enqueuedAt: 0, runNo: 1, retryCount: 0 };
-  return {
-    id,
-    claimId: `claim of ${id}`,
-    name: "n",
-    input: "1",
-    options: null,
-    ...place,
-    isStarted,
-  };
-}
 
 /** Four slots; what the desk was told that is held. */
 function plan(waiting: readonly ClaimedTask[], mayStart = true) {
@@ -38,17 +26,24 @@ function plan(waiting: readonly ClaimedTask[], mayStart = true) {
 }
 
 test("the next slots belong to what was fetched ahead: some is started, some only begins", () => {
-  const { starts, told } = plan([ahead("a", true), ahead("b", false), ahead("c", true)]);
+  const { starts, told } = plan([
+    taskAhead("a", true),
+    taskAhead("b", false),
+    taskAhead("c", true),
+  ]);
   expect(starts).toEqual(["b"]);
   expect(told).toEqual([{ running: 3, ahead: 0 }]);
 });
 
 test("beyond the slots, it waits", () => {
-  const { starts, told } = plan(["a", "b", "c", "d", "e", "f"].map((id) => ahead(id, true)));
+  const { starts, told } = plan(["a", "b", "c", "d", "e", "f"].map((id) => taskAhead(id, true)));
   expect(starts).toEqual([]);
   expect(told).toEqual([{ running: 4, ahead: 2 }]);
 });
 
 test("while nothing may be started, nothing is planned for it", () => {
-  expect(plan([ahead("a", true), ahead("b", false)], false)).toEqual({ starts: [], told: [] });
+  expect(plan([taskAhead("a", true), taskAhead("b", false)], false)).toEqual({
+    starts: [],
+    told: [],
+  });
 });

@@ -221,6 +221,7 @@ export class WorkLoop {
     const onNotifyError = this.#onNotifyError;
     const { settles } = plan;
     const wakesBefore = this.#desk.wakes;
+    this.#releases = []; // of a claim that failed: what that brought is looked at when it is found
     this.#isClaiming = plan.claim !== undefined || plan.ahead !== undefined;
     const slots = slotsFor(this.held, plan);
     const answer = runCycle(database.store, connection, plan, onNotifyError);

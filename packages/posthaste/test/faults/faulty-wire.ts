@@ -71,3 +71,20 @@ export function saidOfDatabase({ lines }: CollectingLogger): string[] {
 export function isGreeting(bytes: Buffer): boolean {
   return bytes.length >= 8 && bytes.readInt32BE(4) === 196_608;
 }
+
+/** Cuts a link once, at what matches: before it arrives, or when the server has answered. */
+export function cutOnce(what: RegExp, place: "question" | "answer") {
+  const cut = { times: 0, link: -1 };
+  const toServer: Decide = (bytes, link) => {
+    if (cut.times > 0 || !what.test(bytes.toString("latin1"))) return "none";
+    if (place === "answer") cut.link = link;
+    else cut.times++;
+    return place === "answer" ? "none" : "cut before";
+  };
+  const toClient: Decide = (_, link) => {
+    if (cut.times > 0 || link !== cut.link) return "none";
+    cut.times++;
+    return "cut before";
+  };
+  return { cut, toServer, toClient };
+}

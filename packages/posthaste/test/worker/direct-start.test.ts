@@ -4,7 +4,7 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { defineTask } from "../../src/index.ts";
 import type { Decide } from "../support/fault-proxy.ts";
-import { useFaultyWires } from "../faults/faulty-wire.ts";
+import { cutOnce, useFaultyWires } from "../faults/faulty-wire.ts";
 import { recordEvents } from "../hooks/recorded-events.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -186,26 +186,9 @@ test("stop() waits for what is being stored for this worker, and leaves nothing 
 });
 
 describe("the answer to the statement is lost", () => {
-  /** Once, at the statement that stores tasks as running: before it arrives, or after its commit. */
-  function cutAt(place: "question" | "answer") {
-    const cut = { times: 0, link: -1 };
-    const toServer: Decide = (bytes, link) => {
-      if (cut.times > 0 || !/is_started/.test(bytes.toString("latin1"))) return "none";
-      if (place === "answer") cut.link = link;
-      else cut.times++;
-      return place === "answer" ? "none" : "cut before";
-    };
-    const toClient: Decide = (_, link) => {
-      if (cut.times > 0 || link !== cut.link) return "none";
-      cut.times++;
-      return "cut before";
-    };
-    return { cut, toServer, toClient };
-  }
-
   test.each(["question", "answer"] as const)("the %s: its body runs once", async (place) => {
     const held = heldTask();
-    const { cut, ...faults } = cutAt(place);
+    const { cut, ...faults } = cutOnce(/is_started/, place);
     const { app } = await openWire(faults, { ...direct, tasks: [held.task] });
     await app.worker({ concurrency: 5 }).start();
     await new Promise((resolve) => setTimeout(resolve, 300)); // it has looked around

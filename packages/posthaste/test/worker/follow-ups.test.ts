@@ -4,10 +4,9 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { defineTask, defineWorkflow } from "../../src/index.ts";
 import { queueChannel } from "../../src/store/channels.ts";
-import { useFaultyWires } from "../faults/faulty-wire.ts";
+import { cutOnce, useFaultyWires } from "../faults/faulty-wire.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
-import type { Decide } from "../support/fault-proxy.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { useHeldTasks } from "./held-task.ts";
 
@@ -210,29 +209,12 @@ test("a worker that stops takes nothing more", async () => {
 });
 
 describe("the link breaks at the transaction", () => {
-  /** Once: before it arrives, or when it has answered. */
-  function cutAt(place: "question" | "answer") {
-    const cut = { times: 0, link: -1 };
-    const toServer: Decide = (bytes, link) => {
-      if (cut.times > 0 || !bytes.includes("advance_workflows")) return "none";
-      if (place === "answer") cut.link = link;
-      else cut.times++;
-      return place === "answer" ? "none" : "cut before";
-    };
-    const toClient: Decide = (_, link) => {
-      if (cut.times > 0 || link !== cut.link) return "none";
-      cut.times++;
-      return "cut before";
-    };
-    return { cut, toServer, toClient };
-  }
-
   test.each(["question", "answer"] as const)(
     "the %s is lost: each node runs once",
     async (place) => {
       const held = heldTask();
       const workflow = pair(held.task);
-      const { cut, ...faults } = cutAt(place);
+      const { cut, ...faults } = cutOnce(/advance_workflows/, place);
       const { app } = await openWire(faults, { tasks: [note, held.task], workflows: [workflow] });
       await app.worker({ concurrency: 5 }).start();
       const run = await app.start(workflow, undefined);

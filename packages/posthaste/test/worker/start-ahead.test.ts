@@ -1,7 +1,7 @@
 /** What is fetched ahead and may run again is stored as RUNNING, and begins without another round trip. */
 import { expect, test, vi } from "vitest";
 import { defineTask } from "../../src/index.ts";
-import { useFaultyWires } from "../faults/faulty-wire.ts";
+import { cutOnce, useFaultyWires } from "../faults/faulty-wire.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import type { Decide } from "../support/fault-proxy.ts";
@@ -176,18 +176,8 @@ test.each([
 
 test("its claim was acknowledged to nobody: it is found, waits for a slot, and runs once", async () => {
   const held = heldTask("held", again);
-  const cut = { times: 0, link: -1 };
-  const toServer: Decide = (bytes, link) => {
-    if (cut.times === 0 && bytes.includes("claim_expires_at") && bytes.includes("known as"))
-      cut.link = link;
-    return "none";
-  };
-  const toClient: Decide = (_, link) => {
-    if (cut.times > 0 || link !== cut.link) return "none";
-    cut.times++;
-    return "cut before";
-  };
-  const { app } = await openWire({ toServer, toClient }, { ...ahead, tasks: [held.task] });
+  const { cut, ...faults } = cutOnce(/known as[\s\S]*claim_expires_at/, "answer");
+  const { app } = await openWire(faults, { ...ahead, tasks: [held.task] });
   const handles = await app.sendMany(held.task, ["a", "b", "c"]);
   await app.worker({ concurrency: 1 }).start();
   await held.begun(1);
