@@ -100,40 +100,6 @@ test("one that waits for room under a cap holds up nobody behind it, and has its
   slow.finishAll();
 });
 
-test("bodies that end at once do not make room for more than there is", async () => {
-  let most = 0;
-  let now = 0;
-  const held = heldTask("held", again);
-  const slow = defineTask({
-    name: "slow",
-    ...again,
-    run: async () => {
-      most = Math.max(most, ++now);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      now--;
-    },
-  });
-  const quick = defineTask({ name: "quick", run: () => undefined });
-  const app = db.app({ prefetchBuffer: 30, startAhead: true, tasks: [slow, quick, held.task] });
-  await app.sendMany(held.task, ["a", "b", "c", "d"]);
-  await app.worker({ concurrency: 4 }).start();
-  await held.begun(4);
-  for (let n = 0; n < 10; n++) {
-    await app.sendMany(quick, [undefined, undefined, undefined]);
-    await app.sendMany(
-      slow,
-      Array.from({ length: 6 }, () => undefined),
-    );
-  }
-  held.finishAll();
-  await expect
-    .poll(async () => (await db.sql("select from posthaste.finished_tasks")).length, {
-      timeout: 15_000,
-    })
-    .toBe(94);
-  expect(most).toBeLessThanOrEqual(4);
-});
-
 test("one that is cancelled while it waits ends CANCELLED and never runs", async () => {
   const held = heldTask("held", again);
   const app = db.app({ ...ahead, tasks: [held.task] });
