@@ -50,7 +50,7 @@ const nothing: ClaimReply = {
 
 test("a claim beside the loop's looks into the lanes of queues that nothing limits, tied ones as one line", () => {
   const desk = setUp();
-  const request = desk.requestBeside(2, now);
+  const request = desk.requestBeside(2);
   expect(request?.lanes.map(({ queue }) => queue)).toEqual(["mail", "bills"]);
   expect(request).toMatchObject({ limit: 2, workerId: "a worker", rules: { names: null } });
 });
@@ -60,7 +60,7 @@ test("lanes of different ranks need no rules", () => {
     ["mail", 1],
     ["bills", 2],
   ]);
-  expect(setUp({}, { queueRanks: ranks }).requestBeside(2, now)?.rules).toBeUndefined();
+  expect(setUp({}, { queueRanks: ranks }).requestBeside(2)?.rules).toBeUndefined();
 });
 
 test.each([
@@ -68,7 +68,7 @@ test.each([
   ["the whole cluster has a cap", { clusterWideCap: 5 }, {}],
   ["a pass takes only so many", {}, { maxClaimBatch: 1 }],
 ])("none where %s", (_, config, plan) => {
-  expect(setUp(config, plan).requestBeside(2, now)).toBeUndefined();
+  expect(setUp(config, plan).requestBeside(2)).toBeUndefined();
 });
 
 test("what it brings says that there is work, never that there is none", () => {
@@ -115,4 +115,34 @@ test("once all that was fetched ahead was born running, one claim serves slots a
   expect([second.claim, second.ahead?.limit]).toEqual([undefined, 10]);
   desk.fed(second.ahead, { ...nothing, tasks: [born(true), born(false)] }, desk.wakes);
   expect(ask().claim?.limit).toBe(10);
+});
+
+test("in a feast claims are hasty, and one that comes back short is followed by one that looks at everything", () => {
+  const desk = setUp({}, { queueCaps: new Map() });
+  const ask = () => desk.requests(now, { running: 0, ahead: 0 }, false).claim;
+  const born = (n: number) => ({
+    id: `task ${n}`,
+    claimId: "c",
+    name: "note",
+    queue: "mail",
+    priority: 100,
+    enqueuedAt: 1,
+    runNo: 1,
+    retryCount: 0,
+    input: "1",
+    options: null,
+  });
+  const full = { ...nothing, isFull: true, tasks: Array.from({ length: 10 }, (_, n) => born(n)) };
+
+  desk.hint("mail", { priority: 100, due: 0 });
+  const first = ask();
+  expect(first?.isHasty).toBe(false);
+  desk.fed(first, full, desk.wakes);
+  const second = ask();
+  expect(second?.isHasty).toBe(true);
+  desk.fed(second, { ...nothing, tasks: [born(0)] }, desk.wakes);
+  const third = ask();
+  expect(third?.isHasty).toBe(false);
+  desk.fed(third, nothing, desk.wakes);
+  expect(ask()).toBeUndefined();
 });

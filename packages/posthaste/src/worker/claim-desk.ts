@@ -78,8 +78,8 @@ export class ClaimDesk {
   }
 
   /** Where something may be in line, and where these would stand. */
-  lanesWith(tasks: readonly { queue: string; priority: number }[], now: number): ClaimLane[] {
-    const lanes = this.#lanes.list(false, now);
+  lanesWith(tasks: readonly { queue: string; priority: number }[]): ClaimLane[] {
+    const lanes = this.#lanes.list(true);
     for (const { queue, priority } of tasks) {
       if (!lanes.some((lane) => lane.queue === queue && lane.priority === priority))
         lanes.push({ queue, priority, mark: -Infinity });
@@ -88,10 +88,10 @@ export class ClaimDesk {
   }
 
   /** A claim beside those of the loop, where no rule is about what is first in line. */
-  requestBeside(limit: number, now: number): ClaimRequest | undefined {
+  requestBeside(limit: number): ClaimRequest | undefined {
     const { workerId, config } = this.#options;
     if (config.unknownTasks !== "fail") return undefined;
-    const lanes = this.#lanes.list(false, now).filter(({ queue }) => this.takesFreely(queue));
+    const lanes = this.#lanes.list(true).filter(({ queue }) => this.takesFreely(queue));
     if (lanes.length === 0) return undefined;
     const rules = hasTies(lanes) ? noRules : undefined;
     return { lanes, limit, workerId, leaseMs: config.claimLeaseMs, rules };
@@ -150,9 +150,14 @@ export class ClaimDesk {
     this.#lanes.advance(reply.tasks, now);
     if (request.startsAhead === true && reply.tasks.length > 0)
       this.#bornRunning = reply.tasks.every(({ isStarted }) => isStarted === true);
-    const isShort = reply.isFull && reply.tasks.length + reply.expired.length < request.limit;
-    this.#boost = isShort ? Math.min(MOST_BOOST, this.#boost * 2) : Math.max(1, this.#boost / 2);
-    const { isFull, isHeldBack, nextDueMs } = reply;
+    const isShort = reply.tasks.length + reply.expired.length < request.limit;
+    const isUneven = reply.isFull && isShort;
+    this.#boost = isUneven ? Math.min(MOST_BOOST, this.#boost * 2) : Math.max(1, this.#boost / 2);
+    // A hasty claim that came back short has seen only what nobody had touched.
+    const hasPassedOver = request.isHasty === true && isShort;
+    if (hasPassedOver) this.#lanes.lookBackNext();
+    const { isHeldBack, nextDueMs } = reply;
+    const isFull = reply.isFull || hasPassedOver;
     this.#appetite.fed({ isFull, isHeldBack, nextDueMs, wakesBefore }, now);
   }
 
@@ -178,10 +183,12 @@ export class ClaimDesk {
 
   #request(limit: number, now: number): ClaimRequest {
     const { workerId, config } = this.#options;
-    const lanes = this.#lanes.list(this.#appetite.isFeast, now);
+    const looksBack = this.#lanes.isToLookBack(this.#appetite.isFeast, now);
+    const lanes = this.#lanes.list(looksBack);
     const rules = this.rules ?? (this.#lanes.hasTies ? noRules : undefined);
     const most = rules === undefined ? undefined : readOfEach(lanes, limit, this.#boost);
-    return { lanes, limit, workerId, leaseMs: config.claimLeaseMs, rules, most };
+    const { claimLeaseMs: leaseMs } = config;
+    return { lanes, limit, workerId, leaseMs, rules, most, isHasty: !looksBack };
   }
 }
 

@@ -4,7 +4,7 @@ import { ClaimLanes } from "./claim-lanes.ts";
 const ranks = (of: Record<string, number>) => new Map(Object.entries(of));
 
 const order = (lanes: ClaimLanes) =>
-  lanes.list(false, 0).map(({ queue, priority }) => `${queue}:${priority}`);
+  lanes.list(true).map(({ queue, priority }) => `${queue}:${priority}`);
 
 test("lanes come in the order of the queues, in each from the most urgent on", () => {
   const lanes = new ClaimLanes(ranks({ urgent: 1, bulk: 100 }));
@@ -31,7 +31,7 @@ test("a word about a queue that is not served is not heard", () => {
 test("a new lane begins at the beginning of time", () => {
   const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.hint("a", { priority: 1, due: 0 }, 0);
-  expect(lanes.list(false, 0)).toMatchObject([{ queue: "a", priority: 1, mark: -Infinity }]);
+  expect(lanes.list(true)).toMatchObject([{ queue: "a", priority: 1, mark: -Infinity }]);
 });
 
 test("what was claimed moves its own lane's mark, and half a second is left for late commits", () => {
@@ -44,16 +44,16 @@ test("what was claimed moves its own lane's mark, and half a second is left for 
     ],
     0,
   );
-  expect(lanes.list(false, 0).map(({ mark }) => mark)).toEqual([8_500, 2_500]);
+  expect(lanes.list(true).map(({ mark }) => mark)).toEqual([8_500, 2_500]);
 });
 
 test("what went back to its old place is looked for from the beginning", () => {
   const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.advance([{ queue: "a", priority: 1, enqueuedAt: 9_000 }], 0);
   lanes.hint("a", { priority: 1, due: 300 }, 0);
-  expect(lanes.list(false, 0)[0]?.mark).toBe(8_500);
+  expect(lanes.list(true)[0]?.mark).toBe(8_500);
   lanes.hint("a", { priority: 1, due: "back" }, 0);
-  expect(lanes.list(false, 0)[0]?.mark).toBe(-Infinity);
+  expect(lanes.list(true)[0]?.mark).toBe(-Infinity);
 });
 
 test("a survey lowers marks and never raises them", () => {
@@ -61,9 +61,9 @@ test("a survey lowers marks and never raises them", () => {
   lanes.advance([{ queue: "a", priority: 1, enqueuedAt: 9_000 }], 0);
   const found = { queue: "a", priority: 1, dueMs: 0 };
   lanes.correct([{ ...found, firstEnqueuedAt: 20_000 }], 1);
-  expect(lanes.list(false, 0)[0]?.mark).toBe(8_500);
+  expect(lanes.list(true)[0]?.mark).toBe(8_500);
   lanes.correct([{ ...found, firstEnqueuedAt: 4_000 }], 2);
-  expect(lanes.list(false, 0)[0]?.mark).toBe(3_500);
+  expect(lanes.list(true)[0]?.mark).toBe(3_500);
 });
 
 test("a lane in which nothing was seen for a minute is forgotten, and found again by a survey", () => {
@@ -80,7 +80,19 @@ test("a lane in which nothing was seen for a minute is forgotten, and found agai
 test("while there is more work than slots, a claim looks back for late commits once in 50 ms", () => {
   const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.advance([{ queue: "a", priority: 1, enqueuedAt: 9_000 }], 0);
-  const marks = [1_000, 1_010, 1_049, 1_050, 1_060].map((now) => lanes.list(true, now)[0]?.mark);
+  const marks = [1_000, 1_010, 1_049, 1_050, 1_060].map(
+    (now) => lanes.list(lanes.isToLookBack(true, now))[0]?.mark,
+  );
   expect(marks).toEqual([8_500, 8_995, 8_995, 8_500, 8_995]);
-  expect(lanes.list(false, 1_061)[0]?.mark).toBe(8_500);
+  expect(lanes.list(lanes.isToLookBack(false, 1_061))[0]?.mark).toBe(8_500);
+});
+
+test("after a survey, and after something was passed over, the next claim looks back", () => {
+  const lanes = new ClaimLanes(ranks({ a: 100 }));
+  const looks = (now: number) => lanes.isToLookBack(true, now);
+  expect([looks(1_000), looks(1_001)]).toEqual([true, false]);
+  lanes.correct([], 1_002);
+  expect([looks(1_003), looks(1_004)]).toEqual([true, false]);
+  lanes.lookBackNext();
+  expect([looks(1_005), looks(1_006)]).toEqual([true, false]);
 });

@@ -14,7 +14,8 @@ import type { SurveyedLane } from "../store/queries/survey-lanes.ts";
 const LATE_COMMITS_MS = 500;
 /**
  * In half a second of sends at full speed there are 50,000 rows, all gone by now, and walking over them took a quarter of
- * a claim's time. So while there is more work than slots, only one claim in 50 ms looks back that far.
+ * a claim's time. So while there is more work than slots, only one claim in 50 ms looks back that far. It is also the one
+ * that looks at rows which somebody has touched; those between are hasty (pick-ready.ts).
  */
 const LOOK_BACK_EVERY_MS = 50;
 /** Marks are rounded. */
@@ -41,10 +42,20 @@ export class ClaimLanes {
     this.#queueRanks = queueRanks;
   }
 
-  /** In the order of their places. `isFeast`: there is more work than slots. */
-  list(isFeast: boolean, now: number): ClaimLane[] {
+  /** Whether the claim that is made now looks back. `isFeast`: there is more work than slots. */
+  isToLookBack(isFeast: boolean, now: number): boolean {
     const looksBack = !isFeast || now - this.#lookedBackAt >= LOOK_BACK_EVERY_MS;
     if (looksBack) this.#lookedBackAt = now;
+    return looksBack;
+  }
+
+  /** Something was passed over, or landed behind a mark: the next claim looks back. */
+  lookBackNext(): void {
+    this.#lookedBackAt = -Infinity;
+  }
+
+  /** In the order of their places. */
+  list(looksBack: boolean): ClaimLane[] {
     const margin = looksBack ? LATE_COMMITS_MS : ROUNDING_MS;
     return this.#lanes.map(({ queue, priority, place, mark }) => ({
       queue,
@@ -87,6 +98,7 @@ export class ClaimLanes {
       const lane = this.#lane(queue, priority, startedAt);
       lane.mark = Math.min(lane.mark, firstEnqueuedAt);
     }
+    this.lookBackNext();
     this.#lanes = this.#lanes.filter(({ seenAt }) => startedAt - seenAt < FORGET_AFTER_MS);
   }
 

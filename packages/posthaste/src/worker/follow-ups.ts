@@ -39,7 +39,7 @@ export class FollowUps {
     const now = performance.now();
     if (!this.#options.isFree() || held.aheadCount > 0 || !desk.isSated(now)) return undefined;
     const limit = Math.min(nodes + 1, freeSlots(this.#options));
-    const request = limit > 0 ? desk.requestBeside(limit, now) : undefined;
+    const request = limit > 0 ? desk.requestBeside(limit) : undefined;
     if (request === undefined || request.lanes.length > MOST_LANES) return undefined;
     return this.#keep({ ...request, claimSeed: randomUUID() });
   }

@@ -50,7 +50,7 @@ export class SlotKeeper implements LocalHost {
     );
     const meant = fitting.sort(byLane(loop.plan.queueRanks)).slice(0, freeSlots(this.#options));
     if (meant.length === 0) return undefined;
-    const lanes = desk.lanesWith(meant, now);
+    const lanes = desk.lanesWith(meant);
     if (lanes.length > MOST_LANES) return undefined;
     const claimSeed = randomUUID();
     const claimed = new Map(meant.map((task) => [task.id, claimedTask(task, claimSeed)]));

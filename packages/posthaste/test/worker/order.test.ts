@@ -126,3 +126,29 @@ test("an urgent task that arrives while others wait runs next", async () => {
   await expect.poll(() => order.length).toBe(5);
   expect(order).toEqual(["zeroth", "first", "urgent", "second", "third"]);
 });
+
+test("what somebody had locked and let go is not left behind while there is more work than slots", async () => {
+  const { order, task } = recorder();
+  const app = db.app({ tasks: [task] });
+  await app.sendMany(
+    task,
+    Array.from({ length: 3_000 }, (_, n) => String(n)),
+  );
+  // Every hundredth has been looked at by somebody: hasty claims pass over them.
+  await db.sql(
+    `do $$ begin
+       perform from posthaste.ready_tasks r join posthaste.submissions s using (task_id)
+         where (s.input #>> '{}')::int % 100 = 0 for update of r;
+       raise exception 'undone';
+     exception when raise_exception then null; end $$`,
+  );
+  const [touched] = await db.sql<{ count: string }>(
+    "select count(*) from posthaste.ready_tasks where xmax <> '0'",
+  );
+  expect(touched?.count).toBe("30");
+  await app.worker({ concurrency: 5 }).start();
+  await expect.poll(() => order.length, { timeout: 20_000 }).toBe(3_000);
+  const places = order.flatMap((input, place) => (Number(input) % 100 === 0 ? [place] : []));
+  // In the line's order but for 50 ms, and the last of them before the line is empty.
+  expect(places.at(-2)).toBeLessThan(2_990);
+});

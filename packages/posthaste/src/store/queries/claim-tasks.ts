@@ -5,13 +5,13 @@ import {
   isCountedParameter,
   isUncapped,
   isRunning,
-  pickPlain,
-  pickRanked,
   RANKED_ALLOWED,
   RANKED_DUE,
   rankedSteps,
   rankedValues,
   readOfEach,
+  takeLocked,
+  takeUntouched,
   type ClaimRules,
 } from "./pick-ready.ts";
 import { beginsAhead } from "./born-ahead.ts";
@@ -42,6 +42,8 @@ export interface ClaimRequest {
   readonly startsAhead?: boolean;
   /** Undefined: whatever is first in line is taken, lane after lane. */
   readonly rules?: ClaimRules | undefined;
+  /** It passes over rows that somebody has touched: see pick-ready.ts. One that does not must follow soon. */
+  readonly isHasty?: boolean;
   /** With rules: how many rows are read of each lane. Left out: as many as make sense. */
   readonly most?: readonly number[] | undefined;
 }
@@ -82,15 +84,14 @@ export interface ClaimReply {
 interface ClaimKind {
   readonly born: "RUNNING" | "CLAIMED";
   readonly completes?: boolean;
-  readonly pick?: "plain" | "ranked";
+  readonly isRanked?: boolean;
+  readonly isHasty?: boolean;
 }
 
 /**
  * Takes due tasks for a worker: born RUNNING where a slot is free now, born CLAIMED where they are fetched ahead. Which
  * ones, see pick-ready.ts.
  *
- * - The ctid array keeps the DELETE a TID scan; joined to a sub-select it was a hash join over the whole table (20 ms
- *   for 500 rows). It is safe because ready rows are never updated.
  * - `enqueued_at <= now` and the mark are index conditions, so neither a million tasks due tomorrow nor the dead rows
  *   that somebody's old snapshot keeps are walked.
  * - The LIMIT 1 of the look-up in submissions keeps the planner from turning it round into a scan of that table.
@@ -98,10 +99,9 @@ interface ClaimKind {
  */
 function claimStatement(
   schema: SqlText,
-  { born, completes = false, pick = "plain" }: ClaimKind,
+  { born, completes = false, isRanked = false, isHasty = false }: ClaimKind,
 ): Statement {
   const isStarted = born === "RUNNING";
-  const isRanked = pick === "ranked";
   // The lanes wait for the completions: whoever waits for an active row must not hold ready rows meanwhile.
   const completion = completes ? sql`${completionSteps(schema, 7)},` : sql``;
   const afterCompletion = completes ? sql`cross join ended` : sql``;
@@ -140,9 +140,7 @@ function claimStatement(
         from ${lanes} ${afterCompletion}
        where ${isRunning(schema)}
     ), ${ranking} moved as (
-      delete from ${schema}.ready_tasks
-       where ctid = any (array(${isRanked ? pickRanked(schema) : pickPlain(schema)}))
-      returning *
+      ${isHasty ? takeUntouched(schema, isRanked) : takeLocked(schema, isRanked)}
     ), known as materialized (
       select moved.*, sent.name, sent.input, sent.options, sent.workflow_id, sent.node, ${begins} as begins,
              ${isLate} and sent.workflow_id is null as is_over
@@ -189,24 +187,32 @@ function claimStatement(
      ) as next`);
 }
 
+/** The four ways to take what is first in line; which one, the request says. */
+function claimStatements(schema: SqlText, kind: Pick<ClaimKind, "born" | "completes">) {
+  const make = (isRanked: boolean, isHasty: boolean): Statement =>
+    claimStatement(schema, { ...kind, isRanked, isHasty });
+  const plain = { patient: make(false, false), hasty: make(false, true) };
+  const ranked = { patient: make(true, false), hasty: make(true, true) };
+
+  return ({ rules, isHasty = false }: ClaimRequest): Statement =>
+    (rules === undefined ? plain : ranked)[isHasty ? "hasty" : "patient"];
+}
+
 /** Where slots are free, and where tasks are fetched ahead. */
 export function claimTasks(schema: SqlText, born: ClaimKind["born"]) {
-  const PLAIN = claimStatement(schema, { born });
-  const RANKED = claimStatement(schema, { born, pick: "ranked" });
+  const claims = claimStatements(schema, { born });
 
   return async (db: Db, request: ClaimRequest): Promise<ClaimReply> => {
     const { claimSeed: seed = randomUUID() } = request;
     const lease = born === "RUNNING" ? [] : [request.leaseMs, request.startsAhead ?? false];
     const values = [...claimValues(request, seed), ...lease, ...rankValues(request)];
-    const claim = request.rules === undefined ? PLAIN : RANKED;
-    return readClaimRows(await db.query<ClaimRow>(claim, values), request, seed).claim;
+    return readClaimRows(await db.query<ClaimRow>(claims(request), values), request, seed).claim;
   };
 }
 
 /** A worker's round trip in one statement: ends what has succeeded, and takes what fits in its place. */
 export function completeAndClaim(schema: SqlText) {
-  const PLAIN = claimStatement(schema, { born: "RUNNING", completes: true });
-  const RANKED = claimStatement(schema, { born: "RUNNING", completes: true, pick: "ranked" });
+  const claims = claimStatements(schema, { born: "RUNNING", completes: true });
 
   return async (
     db: Db,
@@ -216,8 +222,7 @@ export function completeAndClaim(schema: SqlText) {
     const { claimSeed: seed = randomUUID() } = request;
     const ends = completionValues(completed);
     const values = [...claimValues(request, seed), ...ends, ...rankValues(request)];
-    const both = request.rules === undefined ? PLAIN : RANKED;
-    return readClaimRows(await db.query<ClaimRow>(both, values), request, seed);
+    return readClaimRows(await db.query<ClaimRow>(claims(request), values), request, seed);
   };
 }
 
