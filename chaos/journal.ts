@@ -56,8 +56,12 @@ const JOURNAL = `
   create function chaos.write_down() returns trigger language plpgsql as $$
   declare
     told jsonb;
+    sent record;
   begin
     if tg_op = 'DELETE' then told := to_jsonb(old); else told := to_jsonb(new); end if;
+    -- What a moving row leaves to its submission.
+    select queue, coalesce(run_at, sent_at) as due_at into sent
+      from posthaste.submissions where task_id = (told ->> 'task_id')::uuid;
     insert into chaos.journal
       (task_id, op, status, claim_id, worker_id, run_no, queue, enqueued_at, claimed_at, started_at, good_until,
        cancel_requested_at)
@@ -67,9 +71,10 @@ const JOURNAL = `
       case tg_table_name
         when 'ready_tasks' then 'PENDING'
         when 'active_tasks' then case when told ->> 'started_at' is null then 'CLAIMED' else 'RUNNING' end
-        else told ->> 'status' end,
-      (told ->> 'claim_id')::uuid, (told ->> 'worker_id')::uuid, coalesce((told ->> 'run_no')::int, 0),
-      told ->> 'queue', (told ->> 'enqueued_at')::timestamptz, (told ->> 'claimed_at')::timestamptz,
+        else coalesce(told ->> 'status', 'COMPLETED') end,
+      (told ->> 'claim_id')::uuid, (told ->> 'worker_id')::uuid,
+      coalesce((told ->> 'run_no')::int, (told ->> 'started_at' is not null)::int),
+      sent.queue, coalesce((told ->> 'enqueued_at')::timestamptz, sent.due_at), (told ->> 'claimed_at')::timestamptz,
       (told ->> 'started_at')::timestamptz, (told ->> 'good_until')::timestamptz,
       (told ->> 'cancel_requested_at')::timestamptz);
     return null;

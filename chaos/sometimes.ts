@@ -19,9 +19,9 @@ function recovered(which: string): string {
 
 /** By what it is, a statement that counts it. The journal must be closed. */
 const IN_THE_BOOKS: Readonly<Record<string, string>> = {
-  "a task completed": "select from posthaste.finished_tasks where status = 'COMPLETED'",
+  "a task completed": "select from posthaste.finished_tasks where status is null",
   "a task completed by its third attempt or later":
-    "select from posthaste.finished_tasks where status = 'COMPLETED' and run_no >= 3",
+    "select from posthaste.finished_tasks where status is null and run_no >= 3",
   "a claimed task taken from a worker that was gone": recovered(
     "status = 'CLAIMED' and decision = 'release'",
   ),

@@ -8,7 +8,7 @@ create table bench_limits.submissions (
   priority smallint not null,
   name     text collate "C" not null,
   queue    text collate "C" not null,
-  input    jsonb not null
+  input    json not null
 );
 
 create table bench_limits.ready_tasks (
@@ -23,9 +23,7 @@ create table bench_limits.active_tasks (
   task_id     uuid not null,
   claim_id    uuid not null,
   worker_id   uuid not null,
-  enqueued_at timestamptz not null,
-  started_at  timestamptz not null,
-  run_no      integer not null
+  started_at  timestamptz not null
 ) with (fillfactor = 50);
 create unique index on bench_limits.active_tasks (task_id);
 
@@ -33,11 +31,8 @@ create table bench_limits.finished_tasks (
   task_id     uuid not null,
   claim_id    uuid not null,
   worker_id   uuid not null,
-  enqueued_at timestamptz not null,
   started_at  timestamptz not null,
   finished_at timestamptz not null,
-  run_no      integer not null,
-  status      text not null,
   result      jsonb
 );
 create unique index on bench_limits.finished_tasks (task_id);

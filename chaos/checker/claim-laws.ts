@@ -11,14 +11,14 @@ export const claimLaws: readonly Law[] = [
          and e.claim_id is not null and e.claim_id is distinct from e.claim_before
       union all
       select task_id::text, null, 'COMPLETED by nobody' from posthaste.finished_tasks
-       where status = 'COMPLETED' and claim_id is null`,
+       where status is null and claim_id is null`,
   },
   {
     says: "a value or an error was said by the body of the claim that it is stored under",
     broken: `
       select task_id::text as task, null::bigint as seq, 'said by ' || (result ->> 'claim') || ', stored under ' || claim_id as detail
         from posthaste.finished_tasks
-       where status = 'COMPLETED' and result ->> 'claim' is distinct from claim_id::text
+       where status is null and result ->> 'claim' is distinct from claim_id::text
       union all
       select task_id::text, null, 'error said by ' || (error -> 'data' ->> 'claim') || ', stored under ' || coalesce(claim_id::text, 'none')
         from posthaste.finished_tasks
@@ -74,7 +74,7 @@ export const claimLaws: readonly Law[] = [
     broken: `
       select f.task_id::text as task, null::bigint as seq, 'none under ' || f.claim_id as detail
         from posthaste.finished_tasks f
-       where f.status = 'COMPLETED'
+       where f.status is null
          and not exists (select from chaos.effects e where e.task_id = f.task_id and e.claim_id = f.claim_id)`,
   },
   {
@@ -103,8 +103,9 @@ export const claimLaws: readonly Law[] = [
              coalesce(p.times, 0) || ' payments of a task that is ' || coalesce(f.status, 'not COMPLETED') as detail
         from (select task_id, count(*) as times, min(claim_id::text)::uuid as claim_id from chaos.paid group by task_id) as p
         full join (
-          select f.task_id, f.status, f.claim_id from posthaste.finished_tasks f join posthaste.submissions s using (task_id)
-           where f.status = 'COMPLETED' and s.name like 'pay%'
+          select f.task_id, 'COMPLETED' as status, f.claim_id
+            from posthaste.finished_tasks f join posthaste.submissions s using (task_id)
+           where f.status is null and s.name like 'pay%'
         ) as f using (task_id)
        where p.times is distinct from 1 or f.status is null or p.claim_id is distinct from f.claim_id`,
   },

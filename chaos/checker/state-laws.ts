@@ -56,18 +56,18 @@ export const stateLaws: readonly Law[] = [
   {
     says: "a cancel that was answered cancelled or requested ends CANCELLED",
     broken: `
-      select c.task_id::text as task, null::bigint as seq, c.answer || ', and yet ' || f.status as detail
+      select c.task_id::text as task, null::bigint as seq, c.answer || ', and yet ' || coalesce(f.status, 'COMPLETED') as detail
         from chaos.cancels c join posthaste.finished_tasks f using (task_id)
-       where c.answer in ('cancelled', 'requested') and f.status <> 'CANCELLED'`,
+       where c.answer in ('cancelled', 'requested') and f.status is distinct from 'CANCELLED'`,
   },
   {
     says: "whoever waited read what is stored",
     broken: `
-      select w.task_id::text as task, null::bigint as seq, 'read ' || w.result::text || ', stored ' || coalesce(f.status, 'nothing')
+      select w.task_id::text as task, null::bigint as seq, 'read ' || w.result::text || ', stored ' || coalesce(f.status, case when f.task_id is null then 'nothing' else 'COMPLETED' end)
              || coalesce(' ' || f.result::text, '') || coalesce(' ' || f.error_code, '') as detail
         from chaos.waits w left join posthaste.finished_tasks f using (task_id)
        where f.task_id is null
-          or (w.result -> 'ok')::boolean <> (f.status = 'COMPLETED')
+          or (w.result -> 'ok')::boolean <> (f.status is null)
           or ((w.result -> 'ok')::boolean and w.result -> 'value' is distinct from f.result)
           or (not (w.result -> 'ok')::boolean and w.result -> 'error' ->> 'code' is distinct from f.error_code)`,
   },

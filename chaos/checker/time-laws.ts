@@ -19,8 +19,8 @@ export const timeLaws: readonly Law[] = [
       select task_id::text as task, null::bigint as seq, 'attempts ' || string_agg(run_no::text, ', ' order by run_no) as detail
         from (
           select task_id, run_no from posthaste.attempts
-          union all select task_id, run_no from posthaste.active_tasks where started_at is not null
-          union all select task_id, run_no from posthaste.finished_tasks where started_at is not null
+          union all select task_id, coalesce(run_no, 1) from posthaste.active_tasks where started_at is not null
+          union all select task_id, coalesce(run_no, 1) from posthaste.finished_tasks where started_at is not null
         ) as runs
        group by task_id having count(*) <> max(run_no) or min(run_no) <> 1 or count(distinct run_no) <> count(*)`,
   },

@@ -41,9 +41,8 @@ export async function fill(site: Site, schema: string, filling: Filling): Promis
       select task_id, queue, priority, due_at from s`;
   await onDatabase(site, async (client) => {
     await client.query(`with s as (${submit(finished, 100)})
-      insert into ${schema}.finished_tasks (task_id, status, enqueued_at, started_at, finished_at, claim_id, worker_id,
-                                            run_no, result)
-      select task_id, 'COMPLETED', due_at, due_at, due_at, gen_random_uuid(), gen_random_uuid(), 1, 'null' from s`);
+      insert into ${schema}.finished_tasks (task_id, started_at, finished_at, claim_id, worker_id, result)
+      select task_id, due_at, due_at, gen_random_uuid(), gen_random_uuid(), 'null' from s`);
     await client.query(`with s as (${submit(future, 1, "sent_at + interval '1 day'")}) ${ready}`);
     await client.query(`with s as (${submit(pending, 100)}) ${ready}`);
     await client.query("checkpoint");

@@ -22,7 +22,8 @@ create table @schema.submissions (
   queue         text collate "C" not null,
   key           text collate "C",
   node          text collate "C",
-  input         jsonb not null,
+  -- As it was written: json takes half the room of jsonb for a small one, and nobody has to read it before its worker.
+  input         json not null,
   -- What was decided when it was sent: { "retry": … }. Null: the worker's definition decides.
   options       jsonb,
   flags         jsonb,
@@ -67,7 +68,8 @@ create table @schema.active_tasks (
   -- The fence: a new random value for every claim. Every later write of the claim's owner names it with the task.
   claim_id            uuid not null,
   worker_id           uuid not null,
-  enqueued_at         timestamptz not null,
+  -- Null: when its submission was first due.
+  enqueued_at         timestamptz,
   -- Null: at the moment it started.
   claimed_at          timestamptz,
   started_at          timestamptz,
@@ -77,13 +79,12 @@ create table @schema.active_tasks (
   -- Null before the first heartbeat: most tasks end earlier.
   heartbeat_at        timestamptz,
   cancel_requested_at timestamptz,
-  run_no              integer not null,
+  -- Bodies started so far, this one included. Null: this is its first claim, so 1, or 0 until it starts.
+  run_no              integer,
   retry_count         integer,
   crash_count         integer,
-  priority            smallint not null,
-  -- Claimed under a cap, and counted for it. Null: no cap that its worker knows of.
-  is_capped           boolean,
-  queue               text collate "C" not null,
+  -- Its queue, if it was claimed under a cap and counts for it. Null: no cap that its worker knows of.
+  capped_queue        text collate "C",
   constraint active_tasks_held check (claimed_at is not null or started_at is not null)
 ) with (
   -- Room on each page for the heartbeats' new versions (HOT: none of the columns they write is indexed).
@@ -99,7 +100,7 @@ create table @schema.active_tasks (
 create unique index active_tasks_id_idx on @schema.active_tasks (task_id);
 
 -- queue_load: only what is claimed under a cap pays for it.
-create index active_tasks_capped_idx on @schema.active_tasks (queue) where is_capped;
+create index active_tasks_capped_idx on @schema.active_tasks (capped_queue) where capped_queue is not null;
 
 create table @schema.finished_tasks (
   task_id       uuid not null,
@@ -107,24 +108,27 @@ create table @schema.finished_tasks (
   -- somebody else ended the task (cancel, expiry, an operator).
   claim_id      uuid,
   worker_id     uuid,
-  enqueued_at   timestamptz not null,
+  -- Null: when its submission was first due.
+  enqueued_at   timestamptz,
   -- Null: at the moment it started, or never.
   claimed_at    timestamptz,
   -- Null when the body of the last claim did not run: then this row is no attempt.
   started_at    timestamptz,
   finished_at   timestamptz not null,
   cancel_requested_at timestamptz,
-  -- Null: 0, in all three.
+  -- As in active_tasks. Null: 1 if started_at is set, otherwise 0.
   run_no        integer,
+  -- Null: 0, in both.
   retry_count   integer,
   crash_count   integer,
-  status        text collate "C" not null,
+  -- Null: COMPLETED, the usual end.
+  status        text collate "C",
   error_code    text collate "C",
   result        jsonb,
   error         jsonb,
-  -- One comparison for the usual end.
   constraint finished_tasks_outcome check (
-    case when error_code is null then status = 'COMPLETED' else status in ('FAILED', 'CANCELLED', 'EXPIRED') end)
+    case when error_code is null then status is null
+         else status is not null and status in ('FAILED', 'CANCELLED', 'EXPIRED') end)
 );
 
 -- read by id; nothing ends twice; retention
@@ -208,7 +212,7 @@ create table @schema.workers (
 -- one join for all of finished_tasks, a filter on PENDING read that table too: constraint exclusion does not look inside
 -- the joins of a union.) A task that moves while a statement reads is seen once: one statement has one snapshot.
 create view @schema.tasks as
-select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, s.input, s.options, s.flags, s.key,
+select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, s.input::jsonb as input, s.options, s.flags, s.key,
        s.sent_at, r.enqueued_at, null::timestamptz as claimed_at, null::timestamptz as started_at,
        null::timestamptz as completed_at, null::timestamptz as failed_at, null::timestamptz as cancelled_at,
        null::timestamptz as finished_at, null::timestamptz as next_retry_at, s.good_until,
@@ -221,7 +225,7 @@ select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, 
                             and r.enqueued_at = coalesce(s.run_at, s.sent_at) and r.task_id = s.task_id
  where r.run_no is null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'PENDING', s.input, s.options, s.flags, s.key,
+select s.task_id, s.name, s.queue, s.priority, 'PENDING', s.input::jsonb, s.options, s.flags, s.key,
        s.sent_at, r.enqueued_at, null, null, null, null, null, null,
        case when r.retry_count > 0 then r.enqueued_at end, s.good_until, null,
        r.run_no, coalesce(r.retry_count, 0), coalesce(r.crash_count, 0), null, null, null, null, null, null, null,
@@ -230,9 +234,9 @@ select s.task_id, s.name, s.queue, s.priority, 'PENDING', s.input, s.options, s.
   from @schema.ready_tasks r join @schema.submissions s using (task_id)
  where r.run_no is not null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'CLAIMED', s.input, s.options, s.flags, s.key,
-       s.sent_at, a.enqueued_at, coalesce(a.claimed_at, a.started_at), a.started_at, null, null, null, null,
-       case when a.retry_count > 0 then a.enqueued_at end, s.good_until, a.cancel_requested_at, a.run_no,
+select s.task_id, s.name, s.queue, s.priority, 'CLAIMED', s.input::jsonb, s.options, s.flags, s.key,
+       s.sent_at, coalesce(a.enqueued_at, s.run_at, s.sent_at), coalesce(a.claimed_at, a.started_at), a.started_at, null, null, null, null,
+       case when a.retry_count > 0 then a.enqueued_at end, s.good_until, a.cancel_requested_at, coalesce(a.run_no, 0),
        coalesce(a.retry_count, 0), coalesce(a.crash_count, 0), a.worker_id, a.claim_id, a.claim_expires_at,
        a.heartbeat_at, null, null, null,
        (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1),
@@ -240,9 +244,9 @@ select s.task_id, s.name, s.queue, s.priority, 'CLAIMED', s.input, s.options, s.
   from @schema.active_tasks a join @schema.submissions s using (task_id)
  where a.started_at is null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'RUNNING', s.input, s.options, s.flags, s.key,
-       s.sent_at, a.enqueued_at, coalesce(a.claimed_at, a.started_at), a.started_at, null, null, null, null,
-       case when a.retry_count > 0 then a.enqueued_at end, s.good_until, a.cancel_requested_at, a.run_no,
+select s.task_id, s.name, s.queue, s.priority, 'RUNNING', s.input::jsonb, s.options, s.flags, s.key,
+       s.sent_at, coalesce(a.enqueued_at, s.run_at, s.sent_at), coalesce(a.claimed_at, a.started_at), a.started_at, null, null, null, null,
+       case when a.retry_count > 0 then a.enqueued_at end, s.good_until, a.cancel_requested_at, coalesce(a.run_no, 1),
        coalesce(a.retry_count, 0), coalesce(a.crash_count, 0), a.worker_id, a.claim_id, a.claim_expires_at,
        a.heartbeat_at, null, null, null,
        (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1),
@@ -250,21 +254,21 @@ select s.task_id, s.name, s.queue, s.priority, 'RUNNING', s.input, s.options, s.
   from @schema.active_tasks a join @schema.submissions s using (task_id)
  where a.started_at is not null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'COMPLETED', s.input, s.options, s.flags, s.key,
-       s.sent_at, f.enqueued_at, coalesce(f.claimed_at, f.started_at), f.started_at, f.finished_at, null, null, f.finished_at,
+select s.task_id, s.name, s.queue, s.priority, 'COMPLETED', s.input::jsonb, s.options, s.flags, s.key,
+       s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at), coalesce(f.claimed_at, f.started_at), f.started_at, f.finished_at, null, null, f.finished_at,
        case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, 0), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
+       coalesce(f.run_no, (f.started_at is not null)::integer), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
        null, f.result, f.error, f.error_code,
        coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
                            order by t.run_no desc limit 1)),
        s.workflow_id, s.node
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
- where f.status = 'COMPLETED'
+ where f.status is null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'FAILED', s.input, s.options, s.flags, s.key,
-       s.sent_at, f.enqueued_at, coalesce(f.claimed_at, f.started_at), f.started_at, null, f.finished_at, null, f.finished_at,
+select s.task_id, s.name, s.queue, s.priority, 'FAILED', s.input::jsonb, s.options, s.flags, s.key,
+       s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at), coalesce(f.claimed_at, f.started_at), f.started_at, null, f.finished_at, null, f.finished_at,
        case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, 0), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
+       coalesce(f.run_no, (f.started_at is not null)::integer), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
        null, f.result, f.error, f.error_code,
        coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
                            order by t.run_no desc limit 1)),
@@ -272,10 +276,10 @@ select s.task_id, s.name, s.queue, s.priority, 'FAILED', s.input, s.options, s.f
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status = 'FAILED'
 union all
-select s.task_id, s.name, s.queue, s.priority, 'CANCELLED', s.input, s.options, s.flags, s.key,
-       s.sent_at, f.enqueued_at, coalesce(f.claimed_at, f.started_at), f.started_at, null, null, f.finished_at, f.finished_at,
+select s.task_id, s.name, s.queue, s.priority, 'CANCELLED', s.input::jsonb, s.options, s.flags, s.key,
+       s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at), coalesce(f.claimed_at, f.started_at), f.started_at, null, null, f.finished_at, f.finished_at,
        case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, 0), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
+       coalesce(f.run_no, (f.started_at is not null)::integer), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
        null, f.result, f.error, f.error_code,
        coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
                            order by t.run_no desc limit 1)),
@@ -283,10 +287,10 @@ select s.task_id, s.name, s.queue, s.priority, 'CANCELLED', s.input, s.options, 
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status = 'CANCELLED'
 union all
-select s.task_id, s.name, s.queue, s.priority, 'EXPIRED', s.input, s.options, s.flags, s.key,
-       s.sent_at, f.enqueued_at, coalesce(f.claimed_at, f.started_at), f.started_at, null, f.finished_at, null, f.finished_at,
+select s.task_id, s.name, s.queue, s.priority, 'EXPIRED', s.input::jsonb, s.options, s.flags, s.key,
+       s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at), coalesce(f.claimed_at, f.started_at), f.started_at, null, f.finished_at, null, f.finished_at,
        case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, 0), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
+       coalesce(f.run_no, (f.started_at is not null)::integer), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
        null, f.result, f.error, f.error_code,
        coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
                            order by t.run_no desc limit 1)),

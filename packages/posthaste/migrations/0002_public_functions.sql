@@ -198,11 +198,13 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqsc
 #variable_conflict use_column
 declare
   held @schema.active_tasks;
+  sent record;
 begin
   perform @schema.lock_runs_of(array[requeue.id]);
   for round in 1..1000 loop
     delete from @schema.active_tasks where task_id = requeue.id returning * into held;
     if found then
+      held.run_no := coalesce(held.run_no, (held.started_at is not null)::integer);
       if held.cancel_requested_at is not null then
         insert into @schema.finished_tasks
           (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, run_no, retry_count,
@@ -221,11 +223,13 @@ begin
         values (held.task_id, held.run_no, held.claim_id, held.worker_id,
                 coalesce(held.claimed_at, held.started_at), held.started_at, clock_timestamp(), 'INTERRUPTED');
       end if;
+      select queue, priority, coalesce(run_at, sent_at) as first_due_at into sent
+        from @schema.submissions where task_id = held.task_id;
       insert into @schema.ready_tasks
         (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
-      values (held.task_id, held.queue, held.priority, held.enqueued_at, held.good_until, held.run_no,
-              held.retry_count, held.crash_count);
-      perform pg_notify(@schema.queue_channel(held.queue), held.priority || ':back');
+      values (held.task_id, sent.queue, sent.priority, coalesce(held.enqueued_at, sent.first_due_at), held.good_until,
+              held.run_no, held.retry_count, held.crash_count);
+      perform pg_notify(@schema.queue_channel(sent.queue), sent.priority || ':back');
       return 'requeued';
     end if;
     perform from @schema.ready_row(requeue.id);
@@ -321,9 +325,10 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_indexscan = on a
 #variable_conflict use_column
 begin
   return query
-    select queue, count(*)::integer
+    select capped_queue, count(*)::integer
       from @schema.active_tasks
-     where is_capped and (started_at is not null or (with_claimed and claim_expires_at > statement_timestamp()))
-     group by queue;
+     where capped_queue is not null
+       and (started_at is not null or (with_claimed and claim_expires_at > statement_timestamp()))
+     group by capped_queue;
 end
 $$;

@@ -51,7 +51,8 @@ end;
 create function @schema.end_of(task uuid) returns table (status text, result jsonb, error jsonb)
 language sql stable rows 1
 begin atomic
-  select f.status, f.result, f.error from @schema.finished_tasks as f where f.task_id = end_of.task limit 1;
+  select coalesce(f.status, 'COMPLETED'), f.result, f.error
+    from @schema.finished_tasks as f where f.task_id = end_of.task limit 1;
 end;
 
 -- Holes name a node by its id; the engine finds it by number. Paths are written as PostgreSQL reads them.

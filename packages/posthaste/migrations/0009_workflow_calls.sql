@@ -119,7 +119,7 @@ begin
       returning task_id
     ), unclaimed as (
       delete from @schema.active_tasks
-       where task_id = any (queued) and started_at is null and run_no = 0 and cancel_requested_at is null
+       where task_id = any (queued) and started_at is null and coalesce(run_no, 0) = 0 and cancel_requested_at is null
       returning task_id
     ), gone as materialized (
       select task_id from unlined union all select task_id from unclaimed
@@ -135,7 +135,7 @@ begin
                        where r.ctid = any (array(select @schema.ready_row(n.task_id))) and coalesce(r.run_no, 0) = 0
                       offset 0)
               or exists (select from @schema.active_tasks as a
-                          where a.task_id = n.task_id and a.started_at is null and a.run_no = 0
+                          where a.task_id = n.task_id and a.started_at is null and coalesce(a.run_no, 0) = 0
                             and a.cancel_requested_at is null
                          offset 0)));
   end loop;

@@ -123,7 +123,7 @@ async function goThrough(step: Step, act: Act): Promise<Case> {
 async function stopWhenFetchedAhead(queue: string, stop: () => void): Promise<void> {
   const isAhead = async (): Promise<boolean> => {
     const rows = await db.sql(
-      "select from posthaste.active_tasks where queue = $1 and started_at is null",
+      "select from posthaste.tasks where queue = $1 and status = 'CLAIMED'",
       [queue],
     );
     return rows.length > 0;
@@ -201,7 +201,7 @@ test.each(acts)(
     });
     opened.push(() => rescuer.close());
     await rescuer.worker({ concurrency: 20 }).start();
-    const underWay = `select queue from posthaste.ready_tasks union all select queue from posthaste.active_tasks`;
+    const underWay = `select task_id from posthaste.ready_tasks union all select task_id from posthaste.active_tasks`;
     const isQuiet = async (): Promise<boolean> => (await db.sql(underWay)).length === 0;
     await waitUntil("everything to end", isQuiet, 30_000);
     await loadLedgers(client, folder);

@@ -62,7 +62,7 @@ test("each promise resolves only after its own commit: another session sees the 
 
 test("a row that PostgreSQL refuses fails alone: the others of its flush are sent", async () => {
   await db.sql(
-    `alter table posthaste.submissions add constraint test_only check (input <> '"bad"') not valid`,
+    `alter table posthaste.submissions add constraint test_only check (input::jsonb <> '"bad"') not valid`,
   );
   try {
     const app = db.app();

@@ -19,9 +19,8 @@ test("a pause that meets a start waits for it, and does not deadlock", async () 
     await db.sql(
       `with gone as (delete from posthaste.ready_tasks where task_id = $1 returning *)
        insert into posthaste.active_tasks
-         (task_id, claim_id, worker_id, enqueued_at, claimed_at, claim_expires_at, run_no, queue, priority)
-       select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), now() + interval '1 h', 0, queue,
-              priority
+         (task_id, claim_id, worker_id, claimed_at, claim_expires_at)
+       select task_id, gen_random_uuid(), gen_random_uuid(), clock_timestamp(), now() + interval '1 h'
          from gone`,
       [task],
     );

@@ -13,25 +13,30 @@ const ATTEMPTS = sql`
   (select coalesce(jsonb_agg(jsonb_build_object('run', run_no, 'claimId', claim_id, 'outcome', outcome) order by run_no), '[]')
      from posthaste.attempts where attempts.task_id = held.task_id) as "attempts"`;
 
-const COUNTERS = sql`
-  coalesce(run_no, 0) as "runs", coalesce(retry_count, 0) as "retries", coalesce(crash_count, 0) as "crashes"`;
+const counters = (runs: SqlText): SqlText => sql`
+  ${runs} as "runs", coalesce(retry_count, 0) as "retries", coalesce(crash_count, 0) as "crashes"`;
+const BEGUN = sql`coalesce(run_no, (started_at is not null)::int)`;
+
+/** Of what has not come back into the line, the submission says it. */
+const due = at(sql`coalesce(enqueued_at, (
+    select coalesce(sent.run_at, sent.sent_at) from posthaste.submissions as sent where sent.task_id = held.task_id))`);
 
 const good = sql`
   (select ${at(sql`sent.good_until`)} from posthaste.submissions as sent where sent.task_id = held.task_id) as "good"`;
 
 const READ = statement(sql`
-  select task_id as "id", 'PENDING' as "status", ${at(sql`enqueued_at`)} as "due", ${good}, ${COUNTERS},
+  select task_id as "id", 'PENDING' as "status", ${due} as "due", ${good}, ${counters(sql`coalesce(run_no, 0)`)},
          null::uuid as "claimId", null::uuid as "workerId", null::int as "claimed", null::int as "started",
          null::int as "lease", null::int as "beat", null::int as "finished", false as "isCancelAsked",
          null::text as "code", ${ATTEMPTS}
     from posthaste.ready_tasks as held
   union all
-  select task_id, case when started_at is null then 'CLAIMED' else 'RUNNING' end, ${at(sql`enqueued_at`)}, ${good},
-         ${COUNTERS}, claim_id, worker_id, ${at(sql`claimed_at`)}, ${at(sql`started_at`)}, ${at(sql`claim_expires_at`)},
+  select task_id, case when started_at is null then 'CLAIMED' else 'RUNNING' end, ${due}, ${good},
+         ${counters(BEGUN)}, claim_id, worker_id, ${at(sql`claimed_at`)}, ${at(sql`started_at`)}, ${at(sql`claim_expires_at`)},
          ${at(sql`heartbeat_at`)}, null, cancel_requested_at is not null, null, ${ATTEMPTS}
     from posthaste.active_tasks as held
   union all
-  select task_id, status, ${at(sql`enqueued_at`)}, ${good}, ${COUNTERS}, claim_id, worker_id, ${at(sql`claimed_at`)},
+  select task_id, coalesce(status, 'COMPLETED'), ${due}, ${good}, ${counters(BEGUN)}, claim_id, worker_id, ${at(sql`claimed_at`)},
          ${at(sql`started_at`)}, null, null, ${at(sql`finished_at`)}, cancel_requested_at is not null, error_code,
          ${ATTEMPTS}
     from posthaste.finished_tasks as held`);

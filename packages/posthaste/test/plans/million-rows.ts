@@ -80,14 +80,14 @@ export async function fillSchema(
 
     insert into ${schema}.finished_tasks
       (task_id, status, enqueued_at, started_at, finished_at, claim_id, worker_id, run_no, error_code, result)
-    select ${id}, case when n % 100 = 0 then 'FAILED' else 'COMPLETED' end, now() - interval '2 days',
+    select ${id}, case when n % 100 = 0 then 'FAILED' end, now() - interval '2 days',
            now() - interval '2 days', now() - interval '2 days' + n * interval '1 ms', ${claim}, ${worker}, 1,
            case when n % 100 = 0 then 'BROKEN' end, '1'
       from generate_series(${ready} + 1, ${finished}) as n;
 
     insert into ${schema}.active_tasks
-      (task_id, claim_id, worker_id, queue, priority, enqueued_at, run_no, claimed_at, started_at, claim_expires_at)
-    select ${id}, ${claim}, ${worker}, 'default', 100, now(), (n % 2 = 0)::int,
+      (task_id, claim_id, worker_id, enqueued_at, run_no, claimed_at, started_at, claim_expires_at)
+    select ${id}, ${claim}, ${worker}, now(), (n % 2 = 0)::int,
            case when n % 2 = 1 then now() end, case when n % 2 = 0 then now() end, case when n % 2 = 1 then now() end
       from generate_series(${finished} + 1, ${all}) as n;
 

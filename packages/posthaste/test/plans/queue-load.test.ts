@@ -7,9 +7,9 @@ beforeAll(() =>
   db.sql(`
     insert into posthaste.submissions (task_id, name, queue, priority, input, sent_at)
     select lpad(to_hex(n), 32, '0')::uuid, 't', 'q', 100, '{}', now() from generate_series(1, 20000) as n;
-    insert into posthaste.active_tasks (task_id, claim_id, worker_id, queue, priority, enqueued_at, run_no, started_at, is_capped)
-    select lpad(to_hex(n), 32, '0')::uuid, gen_random_uuid(), gen_random_uuid(), 'q', 100, now(), 1, now(),
-           case when n % 200 = 0 then true end
+    insert into posthaste.active_tasks (task_id, claim_id, worker_id, started_at, capped_queue)
+    select lpad(to_hex(n), 32, '0')::uuid, gen_random_uuid(), gen_random_uuid(), now(),
+           case when n % 200 = 0 then 'q' end
       from generate_series(1, 20000) as n`),
 );
 

@@ -33,8 +33,8 @@ beforeAll(async () => {
       from generate_series(1, ${TASKS}) as n;
     -- the first twenty are unknown to the registry, which has ten that are dead and ten that are silent
     insert into ${SCHEMA}.active_tasks
-      (task_id, claim_id, worker_id, queue, priority, enqueued_at, run_no, claimed_at, started_at, claim_expires_at)
-    select ${id}, ${claim}, case when n <= 20 then gen_random_uuid() else ${worker} end, 'default', 100,
+      (task_id, claim_id, worker_id, enqueued_at, run_no, claimed_at, started_at, claim_expires_at)
+    select ${id}, ${claim}, case when n <= 20 then gen_random_uuid() else ${worker} end,
            now() - interval '1 day', 1, now() - interval '1 hour',
            case when n % 2 = 0 then now() - interval '1 hour' end, case when n % 2 = 1 then now() - interval '1 min' end
       from generate_series(1, ${ACTIVE}) as n;

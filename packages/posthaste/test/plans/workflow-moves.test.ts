@@ -63,7 +63,7 @@ async function liveOnce(session: Connection): Promise<Readonly<Record<string, nu
          returning *
        )
        insert into posthaste.finished_tasks (task_id, enqueued_at, finished_at, status, result, error_code)
-       select task_id, enqueued_at, clock_timestamp(), $2, case $2 when 'COMPLETED' then '[1, 2]'::jsonb end,
+       select task_id, enqueued_at, clock_timestamp(), nullif($2, 'COMPLETED'), case $2 when 'COMPLETED' then '[1, 2]'::jsonb end,
               case $2 when 'FAILED' then 'NO' end
          from gone
        returning task_id as id`,
@@ -127,8 +127,8 @@ async function addOthers(): Promise<void> {
     select 1000000 + n / 50, n % 50, n % 50 + 1, false from ${many};
     insert into posthaste.submissions (task_id, sent_at, priority, name, queue, input, workflow_id, node)
     select ${task}, now(), 100, 'a', 'default', 'null', ${run}, 'a' from ${many};
-    insert into posthaste.finished_tasks (task_id, enqueued_at, finished_at, status)
-    select ${task}, now(), now(), 'COMPLETED' from ${many}`);
+    insert into posthaste.finished_tasks (task_id, enqueued_at, finished_at)
+    select ${task}, now(), now() from ${many}`);
 }
 
 test("a run is moved by looking at that run", async () => {

@@ -90,15 +90,15 @@ async function fill(): Promise<void> {
       from ${SCHEMA}.workflow_graphs cross join generate_series(1, ${RUNS}) as n;
     insert into ${SCHEMA}.submissions (task_id, name, queue, priority, input, sent_at, workflow_id, node)
     select ${task}, 'a', 'default', 100, '{}', now(), ${run}, 'a' from generate_series(1, ${RUNS}) as n;
-    insert into ${SCHEMA}.finished_tasks (task_id, status, enqueued_at, finished_at, result)
-    select ${task}, 'COMPLETED', now(), now(), '1' from generate_series(1, ${RUNS}) as n where n % 1000 <> 1;
+    insert into ${SCHEMA}.finished_tasks (task_id, enqueued_at, finished_at, result)
+    select ${task}, now(), now(), '1' from generate_series(1, ${RUNS}) as n where n % 1000 <> 1;
     insert into ${SCHEMA}.attempts
       (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
     select ${task}, 1, ${task}, ${task}, now(), now(), now(), 'FAILED' from generate_series(1, 60000) as n;
     insert into ${SCHEMA}.earlier_nodes (workflow_id, node_no, item, retries, task_id, status)
     select ${run}, 0, -1, 0, ${task}, 'FAILED' from generate_series(1, 60000) as n;
-    insert into ${SCHEMA}.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no, queue, priority)
-    select ${task}, ${task}, ${task}, now(), now(), 1, 'default', 100 from generate_series(1, 10000) as n`);
+    insert into ${SCHEMA}.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
+    select ${task}, ${task}, ${task}, now(), now(), 1 from generate_series(1, 10000) as n`);
 }
 
 /** With what it changes undone. */

@@ -86,7 +86,7 @@ async function run(
     if ((await stage.count("finished_tasks")) >= acknowledged) break;
   return {
     tasks: acknowledged,
-    completed: await stage.count("finished_tasks where status = 'COMPLETED'"),
+    completed: await stage.count("finished_tasks where status is null"),
     attemptsBeyondFirst: await stage.count("attempts"),
     recoveries: await stage.count("recoveries"),
     deaths: await stage.count("workers where state = 'dead'"),

@@ -171,7 +171,7 @@ interface Books {
 
 const COMPARE = `
   with done as (
-    select task_id, count(*) as times from posthaste.finished_tasks where status = 'COMPLETED' group by task_id
+    select task_id, count(*) as times from posthaste.finished_tasks where status is null group by task_id
   ), seen as (
     select task_id, count(*) as times from effects group by task_id
   )

@@ -34,8 +34,8 @@ test("the worker advances runs that the producer starts and steers, and repairs 
   await session.query(`select ${schema}.lock_runs_of(array[$1::uuid])`, [task]);
   await session.query(
     `with gone as (delete from ${schema}.ready_tasks where task_id = $1 returning *)
-     insert into ${schema}.finished_tasks (task_id, status, enqueued_at, finished_at, result)
-     select task_id, 'COMPLETED', enqueued_at, clock_timestamp(), '1' from gone`,
+     insert into ${schema}.finished_tasks (task_id, enqueued_at, finished_at, result)
+     select task_id, enqueued_at, clock_timestamp(), '1' from gone`,
     [task],
   );
   await session.query(`select ${schema}.advance_workflows(array[$1::uuid])`, [task]);

@@ -30,6 +30,8 @@ const misplaced = "a ready row that was never claimed does not stand where its s
 const miscounted = "run_no is not the number of bodies that began";
 const gaps = "attempts are not 1…n without gaps";
 const notInLine = "not in the line that it was sent to";
+const notAsSent = "not under the cap or the deadline that it was sent with";
+const noDueTime = "came back into the line, and yet no due time of its own";
 
 test.each([
   ["fresh", "delete from ready_tasks", ["not in exactly one state table"]],
@@ -39,7 +41,9 @@ test.each([
   ["fresh", "update ready_tasks set queue = 'elsewhere'", [misplaced, notInLine]],
   ["fresh", "update ready_tasks set priority = 1", [misplaced, notInLine]],
   ["came back", "update ready_tasks set priority = 1", [notInLine]],
-  ["running", "update active_tasks set good_until = now()", [notInLine]],
+  ["running", "update active_tasks set good_until = now()", [notAsSent]],
+  ["running", "update active_tasks set capped_queue = 'elsewhere'", [notAsSent]],
+  ["running", "update active_tasks set enqueued_at = null", [noDueTime]],
   [
     "came back",
     "update ready_tasks set run_no = null",
@@ -51,9 +55,9 @@ test.each([
     ["a first due time that is not later than the sending"],
   ],
   ["came back", "update ready_tasks set run_no = 2", [miscounted]],
-  ["claimed", "update active_tasks set run_no = 1", [miscounted]],
+  ["claimed", "update active_tasks set run_no = 1", [miscounted, noDueTime]],
   ["running", "update attempts set run_no = 3", [gaps]],
-  ["completed", "update finished_tasks set run_no = null", [miscounted, gaps]],
+  ["completed", "update finished_tasks set run_no = 2", [miscounted, gaps]],
   ["running", "update active_tasks set retry_count = -1", ["a counter below zero"]],
   [
     "running",

@@ -86,10 +86,10 @@ export async function addActive(db: Asked, seeds: readonly ActiveSeed[]): Promis
   await db.sql(
     `with ${INCOMING}
      insert into posthaste.active_tasks
-       (task_id, claim_id, worker_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count,
+       (task_id, claim_id, worker_id, enqueued_at, good_until, run_no, retry_count, crash_count,
         claimed_at, started_at, claim_expires_at, cancel_requested_at, heartbeat_at)
-     select id, "claimId", "workerId", queue, priority, ${at('"dueMs"')}, ${at('"goodMs"')},
-            coalesce(runs, 0) + (status = 'RUNNING')::int, "retryCount", "crashCount",
+     select id, "claimId", "workerId", case when ${cameBack} then ${at('"dueMs"')} end, ${at('"goodMs"')},
+            case when ${cameBack} then coalesce(runs, 0) + (status = 'RUNNING')::int end, "retryCount", "crashCount",
             case when status = 'CLAIMED' then ${at('-"heldMs"')}
                  when "isFetchedAhead" then ${at('(-"heldMs" - 1000)')} end,
             case status when 'RUNNING' then ${at('-"heldMs"')} end, case status when 'CLAIMED' then ${at('"leaseMs"')} end,
@@ -121,14 +121,20 @@ export interface Places {
   readonly attempts: readonly TableRow[];
 }
 
-/** A row as JSON: instants are ISO text, with microseconds. */
+/** A row as JSON, with what its nulls mean: instants are ISO text, with microseconds. */
 export type TableRow = Readonly<Record<string, unknown>>;
+
+const MEANT = `jsonb_build_object(
+  'run_no', coalesce(run_no, (started_at is not null)::int), 'enqueued_at', coalesce(enqueued_at, run_at, sent_at))`;
 
 export async function placesOf(db: Asked, id: string): Promise<Places> {
   const [places] = await db.sql<Places>(
     `select (select to_jsonb(r) from posthaste.ready_tasks r where task_id = $1) as ready,
-            (select to_jsonb(a) from posthaste.active_tasks a where task_id = $1) as active,
-            (select to_jsonb(f) from posthaste.finished_tasks f where task_id = $1) as finished,
+            (select to_jsonb(a) || ${MEANT} from posthaste.active_tasks a join posthaste.submissions s using (task_id)
+              where task_id = $1) as active,
+            (select to_jsonb(f) || ${MEANT} || jsonb_build_object('status', coalesce(f.status, 'COMPLETED'))
+               from posthaste.finished_tasks f join posthaste.submissions s using (task_id)
+              where task_id = $1) as finished,
             (select coalesce(jsonb_agg(to_jsonb(t) order by run_no), '[]')
                from posthaste.attempts t where task_id = $1) as attempts`,
     [id],

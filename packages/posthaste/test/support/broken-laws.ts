@@ -33,14 +33,16 @@ const CONSERVED = `
     full join posthaste.finished_tasks f using (task_id)
    where not exists (select from posthaste.submissions s where s.task_id = coalesce(r.task_id, a.task_id, f.task_id))`;
 
+const RUNS = "coalesce(run_no, (started_at is not null)::int)";
+
 /** A row of any state table, with what its nulls mean. */
 const STATE = `(
   select task_id, coalesce(run_no, 0) as run_no, retry_count, crash_count, false as has_run
     from posthaste.ready_tasks
   union all
-  select task_id, run_no, retry_count, crash_count, started_at is not null from posthaste.active_tasks
+  select task_id, ${RUNS}, retry_count, crash_count, started_at is not null from posthaste.active_tasks
   union all
-  select task_id, coalesce(run_no, 0), retry_count, crash_count, started_at is not null from posthaste.finished_tasks
+  select task_id, ${RUNS}, retry_count, crash_count, started_at is not null from posthaste.finished_tasks
 )`;
 
 /** Every body that began is one attempt, and counters count. */
@@ -48,8 +50,8 @@ const COUNTED = `
   select 'attempts are not 1…n without gaps', task_id::text, count(*)::int
     from (
       select task_id, run_no from posthaste.attempts
-      union all select task_id, run_no from posthaste.active_tasks where started_at is not null
-      union all select task_id, run_no from posthaste.finished_tasks where started_at is not null
+      union all select task_id, ${RUNS} from posthaste.active_tasks where started_at is not null
+      union all select task_id, ${RUNS} from posthaste.finished_tasks where started_at is not null
     ) as runs
    group by task_id having count(*) <> max(run_no) or min(run_no) <> 1 or count(distinct run_no) <> count(*)
   union all
@@ -77,20 +79,25 @@ const IN_PLACE = `
     from posthaste.submissions where run_at <= sent_at
   union all
   select 'not in the line that it was sent to', task_id::text, 0
-    from posthaste.submissions s
-    join (
-      select task_id, queue, priority, good_until from posthaste.ready_tasks
-      union all
-      select task_id, queue, priority, good_until from posthaste.active_tasks
-    ) as line using (task_id)
-   where (line.queue, line.priority, line.good_until) is distinct from (s.queue, s.priority, s.good_until)`;
+    from posthaste.submissions s join posthaste.ready_tasks r using (task_id)
+   where (r.queue, r.priority, r.good_until) is distinct from (s.queue, s.priority, s.good_until)
+  union all
+  select 'not under the cap or the deadline that it was sent with', task_id::text, 0
+    from posthaste.submissions s join posthaste.active_tasks a using (task_id)
+   where (coalesce(a.capped_queue, s.queue), a.good_until) is distinct from (s.queue, s.good_until)
+  union all
+  select 'came back into the line, and yet no due time of its own', task_id::text, 0
+    from posthaste.active_tasks
+   where enqueued_at is null and (run_no is not null or retry_count is not null or crash_count is not null)`;
 
 /** Claims as they are and were, with what their nulls mean. */
 const CLAIMS = `(
-  select task_id, enqueued_at, coalesce(claimed_at, started_at) as claimed_at, started_at, null as finished_at
-    from posthaste.active_tasks
+  select task_id, coalesce(enqueued_at, run_at, sent_at) as enqueued_at, coalesce(claimed_at, started_at) as claimed_at,
+         started_at, null as finished_at
+    from posthaste.active_tasks join posthaste.submissions using (task_id)
   union all
-  select task_id, enqueued_at, coalesce(claimed_at, started_at), started_at, finished_at from posthaste.finished_tasks
+  select task_id, coalesce(enqueued_at, run_at, sent_at), coalesce(claimed_at, started_at), started_at, finished_at
+    from posthaste.finished_tasks join posthaste.submissions using (task_id)
   union all
   select task_id, null, claimed_at, started_at, finished_at from posthaste.attempts
 )`;

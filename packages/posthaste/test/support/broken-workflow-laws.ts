@@ -86,7 +86,7 @@ const TASKS = `
   union all
   select 'a node is COMPLETED, and its task is not', n.workflow_id::text, n.node_no
     from posthaste.workflow_nodes n left join posthaste.finished_tasks f using (task_id)
-   where n.status = 'COMPLETED' and n.task_id is not null and f.status is distinct from 'COMPLETED'
+   where n.status = 'COMPLETED' and n.task_id is not null and (f.task_id is null or f.status is not null)
   union all
   select 'a node that has not begun has a task or a nested run', n.workflow_id::text, n.node_no
     from posthaste.workflow_nodes n

@@ -61,7 +61,7 @@ const END = `
     select task_id, enqueued_at, false as is_cancelled from unlined union all select * from stopped
   )
   insert into posthaste.finished_tasks (task_id, enqueued_at, finished_at, status, error_code, result, error)
-  select task_id, enqueued_at, clock_timestamp(), case when is_cancelled then 'CANCELLED' else status end,
+  select task_id, enqueued_at, clock_timestamp(), case when is_cancelled then 'CANCELLED' else nullif(status, 'COMPLETED') end,
          case when is_cancelled then 'TASK_CANCELLED' when status <> 'COMPLETED' then coalesce(error ->> 'code', 'TASK_' || status) end,
          case when status = 'COMPLETED' and not is_cancelled then coalesce(value, 'null') end,
          case when not is_cancelled then error end
@@ -70,8 +70,8 @@ const END = `
 const BEGIN_TASK = `
   with gone as (delete from posthaste.ready_tasks where task_id = any ($1::uuid[]) returning *)
   insert into posthaste.active_tasks
-    (task_id, claim_id, worker_id, queue, priority, enqueued_at, good_until, run_no, started_at)
-  select task_id, gen_random_uuid(), gen_random_uuid(), queue, priority, enqueued_at, good_until, 1, clock_timestamp()
+    (task_id, claim_id, worker_id, enqueued_at, good_until, run_no, started_at)
+  select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, good_until, 1, clock_timestamp()
     from gone`;
 
 export class DatabaseEngine implements Engine, EventEngine {

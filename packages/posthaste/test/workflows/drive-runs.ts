@@ -100,7 +100,7 @@ export async function endTasks(sql: Sql, ends: readonly TaskEnd[]): Promise<void
        returning task_id, enqueued_at, said.status, said.value, said.error
      )
      insert into posthaste.finished_tasks (task_id, enqueued_at, finished_at, status, error_code, result, error)
-     select task_id, enqueued_at, clock_timestamp(), status, error ->> 'code',
+     select task_id, enqueued_at, clock_timestamp(), nullif(status, 'COMPLETED'), error ->> 'code',
             case status when 'COMPLETED' then coalesce(value, 'null') end, error
        from gone`,
     [JSON.stringify(ends)],

@@ -161,8 +161,8 @@ test("cancel() of a run of which something runs is only requested", async () => 
   const run = await started();
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks returning *)
-     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no, queue, priority)
-     select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), 1, queue, priority from gone`,
+     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
+     select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), 1 from gone`,
   );
   expect(await run.cancel()).toBe("requested");
   expect(await run.cancel()).toBe("requested");
@@ -216,8 +216,8 @@ test("retryFrom() says why it does not", async () => {
   await db.sql("select posthaste.resume_workflow($1)", [side]);
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks returning *)
-     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no, queue, priority)
-     select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), 1, queue, priority from gone`,
+     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
+     select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), 1 from gone`,
   );
   await db.sql("select posthaste.pause_workflow($1)", [side]);
   expect(await refusal("x", app.workflow(chain, side))).toContain(

@@ -24,8 +24,8 @@ async function begin(name: string): Promise<string> {
   const task = await runs.task(name);
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks where task_id = $1 returning *)
-     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no, queue, priority)
-     select task_id, gen_random_uuid(), $2, enqueued_at, clock_timestamp(), coalesce(run_no, 0) + 1, queue, priority from gone`,
+     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
+     select task_id, gen_random_uuid(), $2, enqueued_at, clock_timestamp(), coalesce(run_no, 0) + 1 from gone`,
     [task, worker],
   );
   return task;
@@ -42,7 +42,7 @@ async function failOnce(task: string): Promise<void> {
          from gone
      )
      insert into posthaste.ready_tasks (task_id, enqueued_at, run_no, retry_count, priority, queue)
-     select task_id, enqueued_at, run_no, 1, priority, queue from gone`,
+     select task_id, enqueued_at, run_no, 1, priority, queue from gone join posthaste.submissions using (task_id)`,
     [task],
   );
 }

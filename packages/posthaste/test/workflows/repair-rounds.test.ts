@@ -31,8 +31,8 @@ async function getStuck(ids: readonly string[]): Promise<void> {
        delete from posthaste.ready_tasks
         where task_id in (select task_id from posthaste.submissions where workflow_id = any ($1)) returning *
      )
-     insert into posthaste.finished_tasks (task_id, enqueued_at, finished_at, status, result)
-     select task_id, enqueued_at, clock_timestamp(), 'COMPLETED', '1' from gone`,
+     insert into posthaste.finished_tasks (task_id, enqueued_at, finished_at, result)
+     select task_id, enqueued_at, clock_timestamp(), '1' from gone`,
     [ids],
   );
 }

@@ -26,7 +26,7 @@ async function endSilently(name: string, status: string, stored: string): Promis
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks where task_id = $1 returning *)
      insert into posthaste.finished_tasks (task_id, enqueued_at, finished_at, status, error_code, result, error)
-     select task_id, enqueued_at, clock_timestamp(), $2, case $2 when 'COMPLETED' then null else 'LOST' end,
+     select task_id, enqueued_at, clock_timestamp(), nullif($2, 'COMPLETED'), case $2 when 'COMPLETED' then null else 'LOST' end,
             case $2 when 'COMPLETED' then $3::jsonb end, case $2 when 'COMPLETED' then null else $3::jsonb end
        from gone`,
     [await runs.task(name), status, stored],
@@ -280,14 +280,14 @@ test("a run that is paused is repaired, and stays paused", async () => {
   const a = await runs.task("a");
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks returning *)
-     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no, queue, priority)
-     select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), 1, queue, priority from gone`,
+     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
+     select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), 1 from gone`,
   );
   await db.sql("select posthaste.pause_workflow($1)", [id]);
   await db.sql(
     `with gone as (delete from posthaste.active_tasks where task_id = $1 returning *)
-     insert into posthaste.finished_tasks (task_id, enqueued_at, started_at, finished_at, status, result, run_no, worker_id)
-     select task_id, enqueued_at, started_at, clock_timestamp(), 'COMPLETED', '1', run_no, worker_id from gone`,
+     insert into posthaste.finished_tasks (task_id, enqueued_at, started_at, finished_at, result, run_no, worker_id)
+     select task_id, enqueued_at, started_at, clock_timestamp(), '1', run_no, worker_id from gone`,
     [a],
   );
 

@@ -48,7 +48,8 @@ export function awaitResults(schema: SqlText) {
            finished.result as "result", finished.error as "error"
       from unnest($1::uuid[]) as wanted (id)
       left join lateral (
-        select status, result, error from ${schema}.finished_tasks where task_id = wanted.id limit 1
+        select coalesce(status, 'COMPLETED') as status, result, error
+          from ${schema}.finished_tasks where task_id = wanted.id limit 1
       ) as finished on true
       left join lateral (
         select task_id from ${schema}.submissions where task_id = wanted.id limit 1

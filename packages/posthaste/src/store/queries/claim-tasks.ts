@@ -124,7 +124,7 @@ function claimStatement(
   const [beginsColumn, noColumn] = isStarted ? [sql``, sql``] : [sql`, begins`, sql`, null`];
   const places = parameter(ranks);
   const [cappedColumn, cappedValue] = isRanked
-    ? [sql`, is_capped`, sql`, ${isCountedParameter(ranks + 1)}`]
+    ? [sql`, capped_queue`, sql`, case when ${isCountedParameter(ranks + 1)} then queue end`]
     : [sql``, sql``];
   const ranking = isRanked ? sql`${rankedSteps(schema, ranks + 1)},` : sql``;
   const lanes = isRanked
@@ -158,10 +158,11 @@ function claimStatement(
       returning task_id
     ), claimed as (
       insert into ${schema}.active_tasks
-        (task_id, claim_id, worker_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count,
-         started_at, claimed_at ${leaseColumn} ${cappedColumn})
-      select task_id, ${NEW_CLAIM_ID}, $5::uuid, queue, priority, enqueued_at, good_until, ${runNo}, retry_count,
-             crash_count, case when begins then statement_timestamp() end,
+        (task_id, claim_id, worker_id, enqueued_at, good_until, run_no, retry_count, crash_count, started_at,
+         claimed_at ${leaseColumn} ${cappedColumn})
+      select task_id, ${NEW_CLAIM_ID}, $5::uuid, case when run_no is not null then enqueued_at end, good_until,
+             case when run_no is not null then ${runNo} end, retry_count, crash_count,
+             case when begins then statement_timestamp() end,
              case when not begins then statement_timestamp() end ${lease} ${cappedValue}
         from known
        where not is_over

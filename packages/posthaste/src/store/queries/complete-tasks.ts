@@ -27,8 +27,8 @@ export function completionSteps(schema: SqlText, first: number): SqlText {
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
          crash_count, cancel_requested_at, error_code, result, error)
-      select task_id, case when cancel_requested_at is null then 'COMPLETED' else 'CANCELLED' end, enqueued_at,
-             claimed_at, started_at, statement_timestamp(), claim_id, worker_id, run_no, retry_count, crash_count,
+      select task_id, case when cancel_requested_at is not null then 'CANCELLED' end, enqueued_at, claimed_at,
+             started_at, statement_timestamp(), claim_id, worker_id, run_no, retry_count, crash_count,
              cancel_requested_at, case when cancel_requested_at is not null then 'TASK_CANCELLED' end,
              case when cancel_requested_at is not null then null
                   when ${results}::jsonb is null then 'null'
@@ -36,7 +36,7 @@ export function completionSteps(schema: SqlText, first: number): SqlText {
              case when cancel_requested_at is not null then ${CANCELLED_ERROR} end
         from gone
     ), ended as materialized (
-      select count(*)::int as settled, jsonb_agg(task_id) filter (where cancel_requested_at is not null) as cancelled
+      select count(*)::int as settled, json_agg(task_id) filter (where cancel_requested_at is not null) as cancelled
         from gone
     )`;
 }

@@ -13,7 +13,7 @@ export function findOwnCommits(schema: SqlText) {
     with said as materialized (
       select id, claim from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
     )
-    select said.id as "id", finished.status as "status"
+    select said.id as "id", coalesce(finished.status, 'COMPLETED') as "status"
       from said
      cross join lateral (
        select status from ${schema}.finished_tasks as finished

@@ -1,6 +1,8 @@
+import { runsSoFar } from "./runs-so-far.ts";
 import { sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
 import type { ClaimedTask } from "./claim-tasks.ts";
 import { claimedNode, readNode } from "./claimed-node.ts";
+import { placeInLine } from "./place-in-line.ts";
 
 export interface HeldClaim {
   readonly id: string;
@@ -22,9 +24,16 @@ export function holdClaims(schema: SqlText) {
   // What is held, stored rows that this worker knows nothing of included. There is no index by worker (see the table):
   // it reads what runs at this moment, in the whole cluster, once a heartbeat.
   const LIST = statement(sql`
-    select task_id as "id", claim_id as "claimId", cancel_requested_at is not null as "isCancelRequested",
-           queue = any (array(select queue from ${schema}.queues where paused_at is not null)) as "isPaused"
-      from ${schema}.active_tasks where worker_id = $1`);
+    with paused as materialized (
+      select array(select queue from ${schema}.queues where paused_at is not null) as queues
+    )
+    select held.task_id as "id", held.claim_id as "claimId", cancel_requested_at is not null as "isCancelRequested",
+           case when cardinality((select queues from paused)) = 0 then false
+                else sent.queue = any ((select queues from paused)::text[]) end as "isPaused"
+      from ${schema}.active_tasks as held
+      left join lateral ${placeInLine(schema, sql`held.task_id`)} as sent
+             on cardinality((select queues from paused)) > 0
+     where held.worker_id = $1`);
 
   // For a worker whose notifications do not arrive. Served by active_tasks_id_idx.
   const CANCELLED = statement(sql`
@@ -38,8 +47,9 @@ export function holdClaims(schema: SqlText) {
 
   // The same columns as a claim returns: a stray is a claim whose acknowledgement never arrived.
   const ADOPT = statement(sql`
-    select stray.task_id as "id", stray.claim_id as "claimId", submission.name, stray.queue, stray.priority,
-           date_part('epoch', stray.enqueued_at) * 1000 as "enqueuedAt", stray.run_no as "runNo",
+    select stray.task_id as "id", stray.claim_id as "claimId", submission.name, submission.queue,
+           submission.priority,
+           date_part('epoch', coalesce(stray.enqueued_at, submission.run_at, submission.sent_at)) * 1000 as "enqueuedAt", ${runsSoFar(sql`stray`)} as "runNo",
            coalesce(stray.retry_count, 0) as "retryCount", submission.input, submission.options,
            stray.started_at is not null as "isStarted", ${claimedNode(schema, sql`stray.good_until`)} as "node"
       from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
@@ -47,7 +57,7 @@ export function holdClaims(schema: SqlText) {
        select * from ${schema}.active_tasks where task_id = said.id and claim_id = said.claim limit 1
      ) as stray
      cross join lateral (
-       select name, input, options, workflow_id, node from ${schema}.submissions where task_id = stray.task_id limit 1
+       select * from ${schema}.submissions where task_id = stray.task_id limit 1
      ) as submission`);
 
   return {

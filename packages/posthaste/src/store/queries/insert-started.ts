@@ -62,9 +62,9 @@ export function insertStarted(schema: SqlText) {
       select ${readyValues} from sorted where not is_started
     )
     insert into ${schema}.active_tasks
-      (task_id, claim_id, worker_id, queue, priority, enqueued_at, run_no, started_at)
-    select task_id, ${NEW_CLAIM_ID}, $5::uuid, queue, priority, enqueued_at, 1, statement_timestamp()
-      from (select id as task_id, queue, priority, enqueued_at from sorted where is_started) as started
+      (task_id, claim_id, worker_id, started_at)
+    select task_id, ${NEW_CLAIM_ID}, $5::uuid, statement_timestamp()
+      from (select id as task_id from sorted where is_started) as started
     returning task_id, date_part('epoch', started_at) * 1000`);
 
   return async (

@@ -54,7 +54,7 @@ export const incoming = sql`
            greatest(coalesce(item.run_at, statement_timestamp() + item.delay_ms * interval '1 millisecond'),
                     statement_timestamp()) as enqueued_at
       from json_to_recordset($1::text::json) as item (
-        id uuid, name text, queue text, priority smallint, input jsonb, options jsonb, flags jsonb, key text,
+        id uuid, name text, queue text, priority smallint, input json, options jsonb, flags jsonb, key text,
         run_at timestamptz, delay_ms bigint, good_until timestamptz, starts boolean)
   )`;
 

@@ -23,7 +23,7 @@ export function matchSubmissions(schema: SqlText) {
         as item (id uuid, name text, queue text, priority smallint, input jsonb, key text)
     )
     select wanted.id as "askedId", stored.task_id as "id", 'key' as "by",
-           stored.input = coalesce(wanted.input, 'null') as "sameInput", true as "sameTask"
+           stored.input::jsonb = coalesce(wanted.input, 'null') as "sameInput", true as "sameTask"
       from wanted
      cross join lateral (
        select task_id, input from ${schema}.submissions
@@ -31,7 +31,7 @@ export function matchSubmissions(schema: SqlText) {
         limit 1
      ) as stored
     union all
-    select wanted.id, stored.task_id, 'id', stored.input = coalesce(wanted.input, 'null'),
+    select wanted.id, stored.task_id, 'id', stored.input::jsonb = coalesce(wanted.input, 'null'),
            stored.name = wanted.name and stored.queue = wanted.queue and stored.priority = wanted.priority
              and stored.key is not distinct from wanted.key
       from wanted

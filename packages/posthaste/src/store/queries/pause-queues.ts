@@ -17,9 +17,9 @@ export function pauseQueues(schema: SqlText) {
     with load as (
       select queue, count(*)::int as pending, 0 as claimed, 0 as running from ${schema}.ready_tasks group by queue
       union all
-      select queue, 0, (count(*) filter (where started_at is null))::int,
-             (count(*) filter (where started_at is not null))::int
-        from ${schema}.active_tasks group by queue
+      select sent.queue, 0, (count(*) filter (where held.started_at is null))::int,
+             (count(*) filter (where held.started_at is not null))::int
+        from ${schema}.active_tasks as held join ${schema}.submissions as sent using (task_id) group by sent.queue
       union all
       select queue, 0, 0, 0 from ${schema}.queues
       union all

@@ -149,9 +149,9 @@ export function rankedSteps(schema: SqlText, first: number): SqlText {
     )`;
 }
 
-/** The parameter of `rankedSteps` that says whether what is claimed counts for a cap; null rather than false. */
+/** The parameter of `rankedSteps` that says whether what is claimed counts for a cap. */
 export function isCountedParameter(first: number): SqlText {
-  return sql`nullif(${parameter(first + 4)}::boolean, false)`;
+  return sql`${parameter(first + 4)}::boolean`;
 }
 
 /** Whether a row's queue has no cap. `first` as in `rankedSteps`. */

@@ -114,10 +114,10 @@ export function readNodes(schema: SqlText) {
                worker_id as "workerId"
           from ${schema}.attempts where task_id = task.task_id
         union all
-        select run_no, 'RUNNING', false, started_at, null, null, null, worker_id
+        select coalesce(run_no, 1), 'RUNNING', false, started_at, null, null, null, worker_id
           from ${schema}.active_tasks where task_id = task.task_id and started_at is not null
         union all
-        select run_no, status, false, started_at, finished_at, error_code, error, worker_id
+        select coalesce(run_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error, worker_id
           from ${schema}.finished_tasks where task_id = task.task_id and started_at is not null
       ) as run
      order by 1, 2`);

@@ -58,10 +58,10 @@ export function readTask(schema: SqlText) {
            finished_at as "finishedAt", error_code as "errorCode", error as "error", worker_id as "workerId"
       from ${schema}.attempts where task_id = $1
     union all
-    select run_no, 'RUNNING', false, started_at, null, null, null, worker_id
+    select coalesce(run_no, 1), 'RUNNING', false, started_at, null, null, null, worker_id
       from ${schema}.active_tasks where task_id = $1 and started_at is not null
     union all
-    select run_no, status, false, started_at, finished_at, error_code, error, worker_id
+    select coalesce(run_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error, worker_id
       from ${schema}.finished_tasks where task_id = $1 and started_at is not null
     order by 1`);
 

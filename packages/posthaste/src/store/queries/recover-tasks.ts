@@ -1,6 +1,8 @@
+import { runsSoFar } from "./runs-so-far.ts";
 import type { CrashDecision } from "../../domain/crash-policy.ts";
 import type { HeldStatus, InterruptionEvidence, RecoveryCause } from "../../domain/interruption.ts";
 import type { TaskFailure } from "../../domain/result.ts";
+import { placeInLine } from "./place-in-line.ts";
 import { sql, statement, uuidArray, type Db, type SqlText, type Statement } from "../sql.ts";
 import { CANCELLED_ERROR } from "./complete-tasks.ts";
 import {
@@ -130,14 +132,14 @@ function isOpen(schema: SqlText): SqlText {
 /** `offset 0` keeps the look at earlier recoveries behind the condition: asked of every row, it cost five pages each. */
 function findText(schema: SqlText, { join, condition, ...cause }: CauseText): SqlText {
   return sql`
-    select found.*, sent.name as "name", sent.input as "input", sent.options as "options", sent.flags as "flags",
+    select found.*, sent.queue as "queue", sent.priority as "priority", sent.name as "name", sent.input as "input", sent.options as "options", sent.flags as "flags",
            sent.workflow_id is not null as "isNode",
            registered.hostname as "hostname", registered.pid as "pid",
            registered.loop_blocked_ms as "loopBlockedMs", statement_timestamp() as "detectedAt"
       from (
-        select held.task_id as "id", held.claim_id as "claimId", held.queue as "queue", held.priority as "priority",
+        select held.task_id as "id", held.claim_id as "claimId",
                case when held.started_at is null then 'CLAIMED' else 'RUNNING' end as "status",
-               held.run_no as "runNo", coalesce(held.retry_count, 0) as "retryCount",
+               ${runsSoFar(sql`held`)} as "runNo", coalesce(held.retry_count, 0) as "retryCount",
                coalesce(held.crash_count, 0) as "crashCount", held.started_at is not null as "isStarted",
                coalesce(date_part('epoch', statement_timestamp() - held.started_at) * 1000, 0) as "ranMs",
                held.cancel_requested_at is not null as "isCancelRequested",
@@ -178,8 +180,9 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
        order by held.task_id
        ${cause.locks}
     ), left_alone as materialized (
-      select picked.*, statement_timestamp() + (said -> 'delay')::float8 * interval '1 millisecond' as due_at
-        from picked
+      select picked.*, ${runsSoFar(sql`picked`)} as runs, sent.queue, sent.priority,
+             statement_timestamp() + (said -> 'delay')::float8 * interval '1 millisecond' as due_at
+        from picked left join lateral ${placeInLine(schema, sql`picked.task_id`)} as sent on true
        where said ->> 'decision' = 'skip' and cancel_requested_at is null
     ), gone as (
       delete from ${schema}.active_tasks
@@ -187,11 +190,11 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
          select task_id from picked where task_id not in (select task_id from left_alone)))
       returning *, $2::jsonb -> task_id::text as said
     ), heard as materialized (
-      select gone.*, said ->> 'decision' as wanted, ${crashes} as crashes,
+      select gone.*, ${runsSoFar(sql`gone`)} as runs, sent.queue, sent.priority, said ->> 'decision' as wanted, ${crashes} as crashes,
              coalesce((said ->> 'runAt')::timestamptz,
                       statement_timestamp() + (said -> 'delay')::float8 * interval '1 millisecond',
-                      enqueued_at) as due_at
-        from gone
+                      enqueued_at, sent.first_due_at) as due_at
+        from gone left join lateral ${placeInLine(schema, sql`gone.task_id`)} as sent on true
     ), verdict as materialized (
       select heard.*,
              case when cancel_requested_at is not null then 'CANCELLED'
@@ -205,7 +208,7 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
         (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
          crash_count, cancel_requested_at, error_code, error)
       select task_id, outcome, enqueued_at, claimed_at, started_at, statement_timestamp(),
-             ${isOwner ? sql`claim_id` : sql`null`}, worker_id, run_no, retry_count, crashes, cancel_requested_at,
+             ${isOwner ? sql`claim_id` : sql`null`}, worker_id, runs, retry_count, crashes, cancel_requested_at,
              case when outcome = 'CANCELLED' then 'TASK_CANCELLED' else said -> 'error' ->> 'code' end,
              case when outcome = 'CANCELLED' then ${CANCELLED_ERROR} else said -> 'error' end
         from verdict
@@ -213,29 +216,29 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
     ), attempted as (
       insert into ${schema}.attempts
         (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
-      select task_id, run_no, claim_id, worker_id, coalesce(claimed_at, started_at), started_at,
+      select task_id, runs, claim_id, worker_id, coalesce(claimed_at, started_at), started_at,
              statement_timestamp(), ${outcome}, said -> 'error' ->> 'code', said -> 'error'
         from verdict
        where outcome = 'PENDING' and started_at is not null
     ), back as (
       insert into ${schema}.ready_tasks
         (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
-      select task_id, queue, priority, due_at, good_until, run_no,
+      select task_id, queue, priority, due_at, good_until, runs,
              case when wanted = 'retry' then coalesce(retry_count, 0) + 1
                   else coalesce((said -> 'retries')::int, retry_count) end, crashes
         from verdict
        where outcome = 'PENDING'
     ), done as materialized (
-      select task_id, claim_id, worker_id, run_no, started_at, queue, priority, said,
+      select task_id, claim_id, worker_id, runs, started_at, queue, priority, said,
              case outcome when 'CANCELLED' then 'cancel' when 'FAILED' then 'fail' else wanted end as decision,
              case outcome when 'PENDING' then due_at end as due_at
         from verdict
       union all
-      select task_id, claim_id, worker_id, run_no, started_at, queue, priority, said, 'skip', due_at from left_alone
+      select task_id, claim_id, worker_id, runs, started_at, queue, priority, said, 'skip', due_at from left_alone
     ), remembered as (
       insert into ${schema}.recoveries
         (task_id, claim_id, worker_id, recovered_at, due_at, run_no, status, reason, decision, recovered_by, evidence)
-      select task_id, claim_id, worker_id, statement_timestamp(), due_at, run_no,
+      select task_id, claim_id, worker_id, statement_timestamp(), due_at, runs,
              case when started_at is null then 'CLAIMED' else 'RUNNING' end, ${cause.word}, decision, $3,
              said -> 'evidence'
         from done

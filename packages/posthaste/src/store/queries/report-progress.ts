@@ -19,7 +19,7 @@ export function reportProgress(schema: SqlText) {
       select active.task_id, active.run_no
         from said
        cross join lateral (
-         select task_id, run_no from ${schema}.active_tasks
+         select task_id, coalesce(run_no, 1) as run_no from ${schema}.active_tasks
           where task_id = said.id and claim_id = said.claim and started_at is not null
             for key share skip locked
        ) as active
@@ -27,7 +27,7 @@ export function reportProgress(schema: SqlText) {
       select said.id, finished.run_no
         from said
        cross join lateral (
-         select run_no from ${schema}.finished_tasks where task_id = said.id and claim_id = said.claim limit 1
+         select coalesce(run_no, 1) as run_no from ${schema}.finished_tasks where task_id = said.id and claim_id = said.claim limit 1
        ) as finished
     )
     select task_id, run_no, statement_timestamp(), $3::jsonb -> task_id::text from held

@@ -1,4 +1,6 @@
+import { runsSoFar } from "./runs-so-far.ts";
 import { sql, statement, uuidArray, type Db, type SqlText } from "../sql.ts";
+import { placeInLine } from "./place-in-line.ts";
 import { CANCELLED_ERROR, completeTasks, EXPIRED_ERROR, isCompletion } from "./complete-tasks.ts";
 
 /** An edge that ends a claim, as decided by `settle()` or by a worker that gives work back. */
@@ -53,7 +55,7 @@ export function settleTasks(schema: SqlText) {
         from gone
     ), verdict as materialized (
       select heard.*,
-             case when started_at is not null and not ran then run_no - 1 else run_no end as runs,
+             ${runsSoFar(sql`heard`)} - case when started_at is not null and not ran then 1 else 0 end as runs,
              case when cancel_requested_at is not null then 'CANCELLED'
                   when edge = 'succeed' then 'COMPLETED'
                   when edge = 'fail' then 'FAILED'
@@ -65,7 +67,7 @@ export function settleTasks(schema: SqlText) {
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
          crash_count, cancel_requested_at, error_code, result, error)
-      select task_id, outcome, enqueued_at, case when ran then claimed_at else coalesce(claimed_at, started_at) end,
+      select task_id, nullif(outcome, 'COMPLETED'), enqueued_at, case when ran then claimed_at else coalesce(claimed_at, started_at) end,
              case when ran then started_at end, statement_timestamp(), claim_id, worker_id, runs, retry_count,
              crash_count, cancel_requested_at,
              case outcome when 'CANCELLED' then 'TASK_CANCELLED' when 'EXPIRED' then 'TASK_EXPIRED'
@@ -78,7 +80,7 @@ export function settleTasks(schema: SqlText) {
     ), history as (
       insert into ${schema}.attempts
         (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
-      select task_id, run_no, claim_id, worker_id, coalesce(claimed_at, started_at), started_at,
+      select task_id, runs, claim_id, worker_id, coalesce(claimed_at, started_at), started_at,
              statement_timestamp(),
              case edge when 'retry' then 'FAILED' else 'INTERRUPTED' end, code, said -> 'error'
         from verdict
@@ -86,10 +88,11 @@ export function settleTasks(schema: SqlText) {
     ), returned as (
       insert into ${schema}.ready_tasks
         (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
-      select task_id, queue, priority, case edge when 'retry' then due_at else enqueued_at end, good_until, runs,
+      select verdict.task_id, sent.queue, sent.priority,
+             case edge when 'retry' then due_at else coalesce(enqueued_at, sent.first_due_at) end, good_until, runs,
              case edge when 'retry' then coalesce(retry_count, 0) + 1 else retry_count end,
              case edge when 'retry' then 0 else crash_count end
-        from verdict
+        from verdict left join lateral ${placeInLine(schema, sql`verdict.task_id`)} as sent on true
        where outcome = 'PENDING'
     )
     select null as "id", null as "status", count(*)::int as "settled" from gone

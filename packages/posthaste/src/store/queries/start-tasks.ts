@@ -1,8 +1,10 @@
+import { runsSoFar } from "./runs-so-far.ts";
 import { sql, statement, type Db, type SqlText, type Statement } from "../sql.ts";
 import { EXPIRED_ERROR } from "./complete-tasks.ts";
 import { isNode } from "./claimed-node.ts";
 import type { Claim } from "./complete-with-effects.ts";
 import { isRunning } from "./pick-ready.ts";
+import { placeInLine } from "./place-in-line.ts";
 
 export interface StartReply {
   /** Started, with the number of the body that may now run. Asked for and in no list: not ours any more. */
@@ -77,13 +79,14 @@ function startStatement(schema: SqlText, isCapped: boolean): Statement {
     : sql``;
   return statement(sql`
     with mine as materialized (
-      select held.*, said.nth
+      select held.*, said.nth, sent.queue
         from unnest($1::uuid[], $2::uuid[], $3::int[]) as said (id, claim, nth)
        cross join lateral (
          select * from ${schema}.active_tasks as active
           where active.task_id = said.id and active.claim_id = said.claim and active.started_at is null
             for update
        ) as held
+       left join lateral ${placeInLine(schema, sql`said.id`)} as sent on true
     ), ${room} judged as materialized (
       select lane.*,
              case when lane.good_until <= statement_timestamp() then
@@ -106,7 +109,7 @@ function startStatement(schema: SqlText, isCapped: boolean): Statement {
       update ${schema}.active_tasks as active
          set started_at = statement_timestamp(), run_no = active.run_no + 1, claim_expires_at = null
        where task_id = any (array(select task_id from judged where verdict = 'fit'))
-      returning active.task_id, active.run_no
+      returning active.task_id, ${runsSoFar(sql`active`)} as run_no
     )
     select task_id as "id", run_no as "runNo", 'fit' as "verdict" from started
     union all
