@@ -12,7 +12,8 @@
 
 create table @schema.submissions (
   task_id       uuid primary key,
-  sent_at       timestamptz not null,
+  -- The default is for COPY, here and in ready_tasks: both tables get the time of the message.
+  sent_at       timestamptz not null default statement_timestamp(),
   -- When it was first due, if that was later than its sending.
   run_at        timestamptz,
   good_until    timestamptz,
@@ -38,7 +39,7 @@ create unique index submissions_key_idx on @schema.submissions (name, key) where
 create table @schema.ready_tasks (
   task_id       uuid not null,
   -- When it may be claimed: the time of sending plus its delay, or the time of its next retry.
-  enqueued_at   timestamptz not null,
+  enqueued_at   timestamptz not null default statement_timestamp(),
   good_until    timestamptz,
   -- Bodies started so far. Null: it has never been claimed.
   run_no        integer,

@@ -1,13 +1,14 @@
 /**
  * One session with PostgreSQL, pipelined: statements sent one after the other travel together, and an error of one does
- * not touch the next. The only file, besides task-pool.ts, that knows the driver.
+ * not touch the next. The only file, besides copy-query.ts and task-pool.ts, that knows the driver.
  */
 import type { Duplex } from "node:stream";
 import pg from "pg";
 import { maskSecrets } from "../domain/connection-url.ts";
+import { CopyQuery } from "./copy-query.ts";
 import { explainConnectError, isConnectionError } from "./pg-errors.ts";
 import { applySettings, type Profile } from "./session-settings.ts";
-import type { Db, SqlText, Statement } from "./sql.ts";
+import type { OwnDb, SqlText, Statement } from "./sql.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -22,7 +23,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const ANSWER_TIMEOUT_MS = 40_000;
 const MIGRATION_TIMEOUT_MS = 60 * 60 * 1_000;
 
-export class Connection implements Db {
+export class Connection implements OwnDb {
   /** Resolves once, when the session is over, with the reason. Never rejects. */
   readonly lost: Promise<Error>;
   readonly #client: pg.Client;
@@ -65,6 +66,10 @@ export class Connection implements Db {
     return this.#backendPid;
   }
 
+  get isOurs(): boolean {
+    return this.#backendPid !== null;
+  }
+
   get isOpen(): boolean {
     return this.#open;
   }
@@ -79,9 +84,19 @@ export class Connection implements Db {
       const { rows } = await this.#client.query<unknown[]>({ ...config, rowMode: "array" });
       return rows as Row[];
     } catch (error) {
-      // A link that stays but leads to a server that takes no writes any more would be asked for ever.
-      if (isConnectionError(error)) this.destroy();
-      throw error;
+      throw this.#noted(error);
+    }
+  }
+
+  async copy(text: SqlText, rows: readonly string[]): Promise<void> {
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#client.query(
+          new CopyQuery(text, rows, (error) => (error ? reject(error) : resolve())),
+        );
+      });
+    } catch (error) {
+      throw this.#noted(error);
     }
   }
 
@@ -121,6 +136,12 @@ export class Connection implements Db {
   destroy(): void {
     this.#open = false;
     this.#stream()?.destroy();
+  }
+
+  /** A link that stays but leads to a server that takes no writes any more would be asked for ever. */
+  #noted(error: unknown): unknown {
+    if (isConnectionError(error)) this.destroy();
+    return error;
   }
 
   /** The process id that the server named in its greeting. Not in the driver's types. */

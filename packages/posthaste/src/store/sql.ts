@@ -80,3 +80,11 @@ function hexValue(code: number): number {
 export interface Db {
   query<Row extends object>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
 }
+
+/** A session of our own. Only there are rows copied: not every driver's transaction can, nor every pooler in between. */
+export interface OwnDb extends Db {
+  /** Whether the session is ours alone, with no pooler between. */
+  readonly isOurs: boolean;
+  /** Statements that travel as one message, with the rows of each COPY in it: one transaction, unless one is open. */
+  copy(text: SqlText, rows: readonly string[]): Promise<void>;
+}

@@ -5,6 +5,7 @@ import { awaitResults } from "./queries/await-results.ts";
 import { cancelTask } from "./queries/cancel-task.ts";
 import { claimTasks, completeAndClaim } from "./queries/claim-tasks.ts";
 import { completeWithEffects } from "./queries/complete-with-effects.ts";
+import { copyTasks } from "./queries/copy-tasks.ts";
 import { describeTasks } from "./queries/describe-tasks.ts";
 import { expireNodes, expireTasks } from "./queries/expire-tasks.ts";
 import { findOwnCommits } from "./queries/find-own-commits.ts";
@@ -48,6 +49,7 @@ export function createStore(schema: string) {
   const text = schemaText(schema);
   return {
     schema,
+    copyTasks: copyTasks(text),
     insertTasks: insertTasks(text),
     insertStarted: insertStarted(text),
     matchSubmissions: matchSubmissions(text),

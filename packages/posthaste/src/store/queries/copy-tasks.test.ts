@@ -1,0 +1,95 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { copyTexts, type CopiedTask } from "./copy-tasks.ts";
+
+const id = "01900000-0000-7000-8000-000000000001";
+
+function task(fields: Partial<CopiedTask> = {}): CopiedTask {
+  const nothing = { options: null, flags: null, goodUntil: null };
+  return { id, name: "note", queue: "mail", priority: 7, input: "{}", ...nothing, ...fields };
+}
+
+/** As PostgreSQL reads the text format: lines, fields, then what is escaped. */
+function read(text: string): (string | null)[][] {
+  expect(text.endsWith("\n")).toBe(true);
+  const lines = text.slice(0, -1).split("\n");
+  return lines.map((line) => line.split("\t").map((each) => (each === "\\N" ? null : plain(each))));
+}
+
+const meant: Readonly<Record<string, string>> = { t: "\t", n: "\n", r: "\r", "\\": "\\" };
+
+function plain(field: string): string {
+  if (field.includes("\r")) throw new Error("a carriage return that is not escaped");
+  return field.replaceAll(/\\(.)/gs, (_, escaped: string) => {
+    const character = meant[escaped];
+    if (character === undefined) throw new Error(`not an escape of ours: ${escaped}`);
+    return character;
+  });
+}
+
+test("a line holds the columns in their order, and what is not said is null", () => {
+  const [submissions, ready] = copyTexts([task()]);
+
+  expect(submissions).toBe(`${id}\tnote\tmail\t7\t{}\t\\N\t\\N\t\\N\n`);
+  expect(ready).toBe(`${id}\tmail\t7\t\\N\n`);
+});
+
+test("options, flags and the deadline stand behind the input, the deadline in both lines", () => {
+  const goodUntil = "2090-01-01T00:00:00.000Z";
+  const [submissions, ready] = copyTexts([
+    task({ options: '{"timeoutMs":5}', flags: '{"a":true}', goodUntil }),
+  ]);
+
+  expect(submissions).toBe(`${id}\tnote\tmail\t7\t{}\t{"timeoutMs":5}\t{"a":true}\t${goodUntil}\n`);
+  expect(ready).toBe(`${id}\tmail\t7\t${goodUntil}\n`);
+});
+
+test("each task is a line of its own, in their order", () => {
+  const [submissions, ready] = copyTexts([task({ input: "1" }), task({ input: "2" })]);
+
+  expect(read(submissions).map((fields) => fields[4])).toEqual(["1", "2"]);
+  expect(read(ready)).toHaveLength(2);
+});
+
+test.each([
+  ["a tab", "a\tb", "a\\tb"],
+  ["a newline", "a\nb", "a\\nb"],
+  ["a carriage return", "a\r\nb", "a\\r\\nb"],
+  ["a backslash", "C:\\temp\\new", "C:\\\\temp\\\\new"],
+  ["the sign for null", "\\N", "\\\\N"],
+  ["the sign for the end", "\\.", "\\\\."],
+])("%s is escaped wherever it may stand", (_, text, escaped) => {
+  const [line] = copyTexts([task({ name: text, input: text, options: text, flags: text })]);
+
+  const fields = line.trimEnd().split("\t");
+  expect([fields[1], fields[4], fields[5], fields[6]]).toEqual(Array(4).fill(escaped));
+});
+
+test.each([
+  ["quotes", JSON.stringify('she said "now"')],
+  ["escapes of JSON's own", JSON.stringify("\t\n\r\b\f\u0001\\")],
+  ["the sign for null", JSON.stringify("\\N")],
+  ["the input null", "null"],
+  ["emoji", JSON.stringify("👩‍👩‍👧‍👦 你好")],
+  ["line separators of Unicode", '"\u2028\u2029\u0085"'],
+  ["100 kB", JSON.stringify("x\\".repeat(25_000))],
+])("%s comes through as it was", (_, input) => {
+  const [line] = copyTexts([task({ input })]);
+
+  expect(read(line)).toEqual([[id, "note", "mail", "7", input, null, null, null]]);
+});
+
+test("whatever the texts hold, the reader gets them back", () => {
+  const text = fc.string({
+    unit: fc.constantFrom("\\", "\t", "\n", "\r", "N", ".", "t", "é", "👍"),
+  });
+  fc.assert(
+    fc.property(fc.array(fc.record({ name: text, input: text, flags: text })), (given) => {
+      fc.pre(given.length > 0);
+      const [lines] = copyTexts(given.map((fields) => task(fields)));
+      expect(read(lines).map((fields) => [fields[1], fields[4], fields[6]])).toEqual(
+        given.map(({ name, input, flags }) => [name, input, flags]),
+      );
+    }),
+  );
+});

@@ -1,0 +1,58 @@
+import { sql, type OwnDb, type SqlText } from "../sql.ts";
+
+/** What a line is made of. JSON is text already. */
+export interface CopiedTask {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly input: string;
+  readonly options: string | null;
+  readonly flags: string | null;
+  /** ISO 8601. */
+  readonly goodUntil: string | null;
+}
+
+/**
+ * Tasks whose ids are new and that are due when they are sent. Fails as a whole if one of them exists: statements that
+ * travel as one message are one transaction, unless there is one already.
+ *
+ * PostgreSQL logs what is copied by the page, as long as no default is volatile. `sent_at` and `enqueued_at` must be the
+ * same to the microsecond, since that is where a row in line is found: both default to statement_timestamp(), which is
+ * the time of the message.
+ */
+export function copyTasks(schema: SqlText) {
+  const COPY = sql`copy ${schema}.submissions ${submissionColumns} from stdin;copy ${schema}.ready_tasks ${readyColumns} from stdin`;
+
+  return (db: OwnDb, tasks: readonly CopiedTask[]): Promise<void> =>
+    db.copy(COPY, copyTexts(tasks));
+}
+
+const submissionColumns = sql`(task_id, name, queue, priority, input, options, flags, good_until)`;
+const readyColumns = sql`(task_id, queue, priority, good_until)`;
+
+/** The lines for both tables. */
+export function copyTexts(tasks: readonly CopiedTask[]): [submissions: string, ready: string] {
+  let submissions = "";
+  let ready = "";
+  for (const { id, name, queue, priority, input, options, flags, goodUntil } of tasks) {
+    const deadline = goodUntil ?? NULL;
+    submissions +=
+      `${id}\t${field(name)}\t${queue}\t${priority}\t${field(input)}\t` +
+      `${field(options)}\t${field(flags)}\t${deadline}\n`;
+    ready += `${id}\t${queue}\t${priority}\t${deadline}\n`;
+  }
+  return [submissions, ready];
+}
+
+const NULL = "\\N";
+const SPECIAL = /[\\\t\n\r]/;
+const EVERY_SPECIAL = /[\\\t\n\r]/g;
+const ESCAPES: Readonly<Record<string, string>> = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
+
+/** Most texts have nothing to escape, and a test is a third of a replacement that finds nothing. */
+function field(text: string | null): string {
+  if (text === null) return NULL;
+  if (!SPECIAL.test(text)) return text;
+  return text.replaceAll(EVERY_SPECIAL, (special) => ESCAPES[special] ?? "\\\\");
+}
