@@ -4,14 +4,14 @@ import { fixed } from "../define/retry-policies.ts";
 import type { AnyContract } from "../define/task.ts";
 import { readConfig } from "../domain/config.ts";
 import { PosthasteError } from "../domain/errors.ts";
-import { composeTask, inputProblems } from "./compose-task.ts";
+import { composeTask, inputProblems, rowText } from "./compose-task.ts";
 
 const task = defineTask({ name: 'mail "now"' });
 const plain = readConfig({}, {}).config;
 
 function compose(input: unknown, options?: object, of: AnyContract = task, config = plain) {
   const outgoing = composeTask(of, input, options, config);
-  return { ...outgoing, row: JSON.parse(outgoing.row) as Record<string, unknown> };
+  return { ...outgoing, row: JSON.parse(rowText(outgoing)) as Record<string, unknown> };
 }
 
 function problemsOf(input: unknown, options?: object, config = plain) {

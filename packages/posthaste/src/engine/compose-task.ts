@@ -18,13 +18,16 @@ export interface OutgoingTask {
   readonly key: string | undefined;
   /** Whether it may stand already: it carries a key or an id of the caller's. */
   readonly mayExist: boolean;
-  /** The row as JSON text. */
-  readonly row: string;
   /** Whether a worker beside the sender may start it at once: it is due, has no deadline and cannot stand already. */
   readonly mayStartHere: boolean;
-  /** JSON text, as in the row. */
+  /** JSON text. */
   readonly input: string;
   readonly options: string | null;
+  readonly flags: string | null;
+  /** ISO 8601. */
+  readonly goodUntil: string | null;
+  /** What decides when it is due, as it stands in the row. Empty: its sending. */
+  readonly dueText: string;
   /** Of the input as JSON: exact from 16 KiB on, below that at most this. */
   readonly inputBytes: number;
 }
@@ -60,32 +63,46 @@ export function composeTask(
   const queue = chosen.queue ?? task.queue ?? DEFAULT_QUEUE;
   const priority =
     chosen.priority ?? task.priority ?? config.queues?.get(queue)?.priority ?? LOWEST_PRIORITY;
-  const id = chosen.id ?? uuidV7();
+  const mayExist = chosen.key !== undefined || chosen.id !== undefined;
+  const { goodUntil = null, dueText } = chosen;
   return {
-    id,
+    id: chosen.id ?? uuidV7(),
     name: task.name,
     queue,
     priority,
     dueMs: chosen.delayMs ?? Math.max(0, (chosen.runAt?.getTime() ?? 0) - Date.now()),
     key: chosen.key,
-    mayExist: chosen.key !== undefined || chosen.id !== undefined,
-    mayStartHere: chosen.id === undefined && chosen.text === "",
+    mayExist,
+    mayStartHere: !mayExist && goodUntil === null && dueText === "",
     input: encoded.text,
-    options: decidedText(task),
+    options: optionsText(task),
+    flags: flagsText(task, chosen.flags),
+    goodUntil,
+    dueText,
     inputBytes: encoded.bytes,
-    row:
-      `{"id":"${id}","name":${nameText(task)},"queue":"${queue}","priority":${priority},` +
-      `"input":${encoded.text}${chosen.text}${policyText(task, chosen.flags)}}`,
   };
 }
 
-interface ChosenOptions extends Omit<TaskOptions, "flags"> {
-  readonly flags?: Readonly<Record<string, boolean>>;
-  /** The rest of the row. */
-  readonly text: string;
+/** The row as JSON text. Made when it is asked for: what is copied has no use for it. */
+export function rowText(task: OutgoingTask): string {
+  const { id, name, queue, priority, input, dueText, goodUntil, key, options, flags } = task;
+  let text =
+    `{"id":"${id}","name":${JSON.stringify(name)},"queue":"${queue}","priority":${priority},` +
+    `"input":${input}${dueText}`;
+  if (goodUntil !== null) text += `,"good_until":"${goodUntil}"`;
+  if (key !== undefined) text += `,"key":${JSON.stringify(key)}`;
+  if (options !== null) text += `,"options":${options}`;
+  if (flags !== null) text += `,"flags":${flags}`;
+  return `${text}}`;
 }
 
-const noOptions: ChosenOptions = { text: "" };
+interface ChosenOptions extends Omit<TaskOptions, "flags" | "goodUntil"> {
+  readonly flags?: Readonly<Record<string, boolean>>;
+  readonly goodUntil?: string;
+  readonly dueText: string;
+}
+
+const noOptions: ChosenOptions = { dueText: "" };
 
 function readOptions(
   given: TaskOptions,
@@ -104,16 +121,15 @@ function readOptions(
   if (delayMs !== null && runAt !== undefined) {
     options.complain("runAt", "expected delayMs or runAt, found both");
   }
-  let text =
+  const dueText =
     delayMs === null
       ? runAt === undefined
         ? ""
         : `,"run_at":"${runAt.toISOString()}"`
       : `,"delay_ms":${delayMs}`;
-  if (goodUntil !== undefined) text += `,"good_until":"${goodUntil.toISOString()}"`;
-  if (key !== undefined) text += `,"key":${JSON.stringify(key)}`;
   return {
-    text,
+    dueText,
+    ...(goodUntil === undefined ? {} : { goodUntil: goodUntil.toISOString() }),
     ...(delayMs === null ? {} : { delayMs }),
     ...(runAt === undefined ? {} : { runAt }),
     ...(key === undefined ? {} : { key }),
@@ -186,44 +202,27 @@ function tooLarge(name: string, bytes: number, config: Pick<Config, "payload">):
   );
 }
 
-/** The parts of a row that a definition fixes, made once each. */
-const nameTexts = new WeakMap<AnyContract, string>();
-const policyTexts = new WeakMap<AnyContract, string>();
-const decidedTexts = new WeakMap<AnyContract, string>();
+/** The parts of a task that its definition fixes, made once each. */
+const optionsTexts = new WeakMap<AnyContract, string>();
+const flagsTexts = new WeakMap<AnyContract, string>();
 
-function nameText(task: AnyContract): string {
-  let text = nameTexts.get(task);
-  if (text === undefined) nameTexts.set(task, (text = JSON.stringify(task.name)));
-  return text;
-}
-
-function policyText(
-  task: AnyContract,
-  flags: Readonly<Record<string, boolean>> | undefined,
-): string {
-  if (flags !== undefined)
-    return optionsText(task) + `,"flags":${JSON.stringify({ ...task.flags, ...flags })}`;
-  let text = policyTexts.get(task);
-  if (text === undefined) {
-    text =
-      optionsText(task) +
-      (task.flags === undefined ? "" : `,"flags":${JSON.stringify(task.flags)}`);
-    policyTexts.set(task, text);
-  }
-  return text;
-}
-
-function optionsText(task: AnyContract): string {
-  const text = decidedText(task);
-  return text === null ? "" : `,"options":${text}`;
-}
-
-function decidedText(task: AnyContract): string | null {
-  let text = decidedTexts.get(task);
+function optionsText(task: AnyContract): string | null {
+  let text = optionsTexts.get(task);
   if (text === undefined) {
     const { retry, timeoutMs, onCrash, maxCrashes } = task;
     text = JSON.stringify({ retry, timeoutMs, onCrash, maxCrashes });
-    decidedTexts.set(task, text);
+    optionsTexts.set(task, text);
   }
   return text === "{}" ? null : text;
+}
+
+function flagsText(
+  task: AnyContract,
+  chosen: Readonly<Record<string, boolean>> | undefined,
+): string | null {
+  if (chosen !== undefined) return JSON.stringify({ ...task.flags, ...chosen });
+  if (task.flags === undefined) return null;
+  let text = flagsTexts.get(task);
+  if (text === undefined) flagsTexts.set(task, (text = JSON.stringify(task.flags)));
+  return text;
 }

@@ -6,8 +6,9 @@ import { PosthasteError } from "../domain/errors.ts";
 import { BEGIN, COMMIT, ROLLBACK } from "../store/transaction.ts";
 import type { OutgoingTask } from "./compose-task.ts";
 import type { Database } from "./database.ts";
+import { storeFresh } from "./insert-fresh.ts";
 import { isRepeatable } from "./repeat-safely.ts";
-import { landed, refused, rowsText } from "./send-tasks.ts";
+import { landed, refused } from "./send-tasks.ts";
 import type { Landed, WorkerWaker } from "./wake-workers.ts";
 
 /**
@@ -30,7 +31,7 @@ export async function sendStream(
   issue(connection.query(BEGIN));
   try {
     for await (const part of parts) {
-      issue(database.store.insertTasks.fresh(connection, rowsText(part)));
+      issue(storeFresh(database, connection, part));
       everything.push(...part.map(landed));
     }
   } catch (error) {

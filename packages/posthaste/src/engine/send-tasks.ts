@@ -4,12 +4,12 @@
  */
 import { PosthasteError } from "../domain/errors.ts";
 import type { Outcome } from "../runtime/natural-batcher.ts";
-import { isUniqueViolation } from "../store/pg-errors.ts";
 import type { StoredSubmission } from "../store/queries/match-submissions.ts";
 import { BEGIN, COMMIT, inOneTransaction } from "../store/transaction.ts";
-import type { Db } from "../store/sql.ts";
-import type { OutgoingTask } from "./compose-task.ts";
+import type { Db, OwnDb } from "../store/sql.ts";
+import { rowText, type OutgoingTask } from "./compose-task.ts";
 import type { Database } from "./database.ts";
+import { insertMissing, rowsText, storeFresh } from "./insert-fresh.ts";
 import { isRepeatable, repeatSafely } from "./repeat-safely.ts";
 import { wakeQueues, type Landed, type WorkerWaker } from "./wake-workers.ts";
 
@@ -102,15 +102,14 @@ export async function sendBulk(
 /** All chunks travel at once: the server works on one while the next is on its way. */
 async function insertChunks(
   database: Database,
-  db: Db,
+  db: OwnDb,
   tasks: readonly OutgoingTask[],
   isRepeat: boolean,
 ): Promise<SentId[]> {
-  const { insertTasks } = database.store;
-  const insert = isRepeat ? "missing" : "fresh";
+  const insert = isRepeat ? insertMissing : storeFresh;
   const sent = [
     db.query(BEGIN),
-    ...chunks(tasks).map((chunk) => insertTasks[insert](db, rowsText(chunk))),
+    ...chunks(tasks).map((chunk) => insert(database, db, chunk)),
     db.query(COMMIT),
   ];
   const failed = (await Promise.allSettled(sent)).find((result) => result.status === "rejected");
@@ -118,51 +117,30 @@ async function insertChunks(
   return tasks.map(({ id }) => id);
 }
 
-export async function insertFresh(
-  database: Database,
-  db: Db,
-  tasks: readonly OutgoingTask[],
-): Promise<void> {
-  try {
-    await database.store.insertTasks.fresh(db, rowsText(tasks));
-  } catch (error) {
-    // Ids are random: one that exists is our own, from a try whose acknowledgement was lost.
-    if (!isUniqueViolation(error)) throw error;
-    await insertMissing(database, db, tasks);
-  }
-}
-
-export async function insertMissing(
-  database: Database,
-  db: Db,
-  tasks: readonly OutgoingTask[],
-): Promise<void> {
-  await database.store.insertTasks.missing(db, rowsText(tasks));
-}
-
-/** The outcome of each row, by its text: what is sent twice in one go, id and all, is one task. */
+/** The outcome of each. Known by their rows: what is sent twice in one go, id and all, is one task. */
 export async function insertOrMatch(
   database: Database,
   db: Db,
   tasks: readonly OutgoingTask[],
-): Promise<ReadonlyMap<string, Outcome<SentId>>> {
+): Promise<ReadonlyMap<OutgoingTask, Outcome<SentId>>> {
   const outcomes = new Map<string, Outcome<SentId>>();
-  let waiting = tasks;
+  const asked = tasks.map((task) => ({ task, id: task.id, input: task.input, row: rowText(task) }));
+  let waiting: readonly AskedRow[] = asked;
   // A task that stood in the way may be pruned before it is read: then there is room for the insert again.
   while (waiting.length > 0) {
     const round = firstOfEachId(waiting);
     const inserted = new Set<string>();
     for (const chunk of chunks([...round.values()])) {
-      for (const id of await database.store.insertTasks.missing(db, rowsText(chunk)))
+      for (const id of await database.store.insertTasks.missing(db, listText(chunk)))
         inserted.add(id);
     }
-    const left: OutgoingTask[] = [];
-    for (const task of round.values()) {
-      if (inserted.has(task.id)) outcomes.set(task.row, { answer: task.id });
-      else left.push(task);
+    const left: AskedRow[] = [];
+    for (const each of round.values()) {
+      if (inserted.has(each.id)) outcomes.set(each.row, { answer: each.id });
+      else left.push(each);
     }
     if (left.length > 0) {
-      for (const stored of await database.store.matchSubmissions(db, rowsText(left))) {
+      for (const stored of await database.store.matchSubmissions(db, listText(left))) {
         const row = round.get(stored.askedId)?.row ?? "";
         // By key first: with both taken, the key is what the caller asked for.
         if (!outcomes.has(row) || stored.by === "key") outcomes.set(row, judge(stored));
@@ -170,23 +148,36 @@ export async function insertOrMatch(
     }
     waiting = waiting.filter(({ row }) => !outcomes.has(row));
   }
-  return outcomes;
+  const answers = new Map<OutgoingTask, Outcome<SentId>>();
+  for (const { task, row } of asked) {
+    const outcome = outcomes.get(row);
+    if (outcome !== undefined) answers.set(task, outcome);
+  }
+  return answers;
+}
+
+interface AskedRow {
+  readonly id: string;
+  readonly input: string;
+  readonly row: string;
+}
+
+function listText(rows: readonly AskedRow[]): string {
+  return `[${rows.map(({ row }) => row).join(",")}]`;
 }
 
 /** One id, one row: a second one with another content is compared with the first in the next round. */
-function firstOfEachId(tasks: readonly OutgoingTask[]): ReadonlyMap<string, OutgoingTask> {
-  const first = new Map<string, OutgoingTask>();
-  for (const task of tasks) if (!first.has(task.id)) first.set(task.id, task);
+function firstOfEachId(rows: readonly AskedRow[]): ReadonlyMap<string, AskedRow> {
+  const first = new Map<string, AskedRow>();
+  for (const each of rows) if (!first.has(each.id)) first.set(each.id, each);
   return first;
 }
 
 export function outcomesOf(
   tasks: readonly OutgoingTask[],
-  outcomes: ReadonlyMap<string, Outcome<SentId>>,
+  outcomes: ReadonlyMap<OutgoingTask, Outcome<SentId>>,
 ): Outcome<SentId>[] {
-  return tasks.map(
-    ({ row }) => outcomes.get(row) ?? { error: new Error("no answer for this task") },
-  );
+  return tasks.map((task) => outcomes.get(task) ?? { error: new Error("no answer for this task") });
 }
 
 function judge(stored: StoredSubmission): Outcome<SentId> {
@@ -227,29 +218,23 @@ export function landed({ queue, priority, dueMs }: OutgoingTask): Landed {
   return { queue, priority, due: dueMs };
 }
 
-export function rowsText(tasks: readonly OutgoingTask[]): string {
-  return `[${tasks.map(({ row }) => row).join(",")}]`;
-}
-
 export const CHUNK_TASKS = 2_000;
 const CHUNK_CHARACTERS = 8_000_000;
 
-/** Statements of a size that neither side has to hold a gigabyte for. */
-function chunks(tasks: readonly OutgoingTask[]): OutgoingTask[][] {
-  const parts: OutgoingTask[][] = [];
-  let part: OutgoingTask[] = [];
+/** Statements of a size that neither side has to hold a gigabyte for. Besides its input a task has some 200 characters. */
+function chunks<Item extends { readonly input: string }>(items: readonly Item[]): Item[][] {
+  const parts: Item[][] = [];
+  let part: Item[] = [];
   let size = 0;
-  for (const task of tasks) {
-    if (
-      part.length >= CHUNK_TASKS ||
-      (part.length > 0 && size + task.row.length > CHUNK_CHARACTERS)
-    ) {
+  for (const item of items) {
+    const isFull = part.length >= CHUNK_TASKS || size + item.input.length > CHUNK_CHARACTERS;
+    if (isFull && part.length > 0) {
       parts.push(part);
       part = [];
       size = 0;
     }
-    part.push(task);
-    size += task.row.length;
+    part.push(item);
+    size += item.input.length;
   }
   if (part.length > 0) parts.push(part);
   return parts;

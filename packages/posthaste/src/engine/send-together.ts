@@ -1,11 +1,12 @@
 /** Most single sends: those of a moment travel together, and what a worker beside the sender can start is stored as running. */
 import type { Outcome } from "../runtime/natural-batcher.ts";
 import type { Connection } from "../store/connection.ts";
-import type { OutgoingTask } from "./compose-task.ts";
+import { rowText, type OutgoingTask } from "./compose-task.ts";
 import type { Database } from "./database.ts";
+import { insertFresh, insertMissing } from "./insert-fresh.ts";
 import type { KeptSlots, LocalHosts } from "./local-hosts.ts";
 import { repeatSafely } from "./repeat-safely.ts";
-import { insertFresh, insertMissing, landed, refusingAlone, type SentId } from "./send-tasks.ts";
+import { landed, refusingAlone, type SentId } from "./send-tasks.ts";
 import type { WorkerWaker } from "./wake-workers.ts";
 
 export interface SendsTogether {
@@ -14,7 +15,7 @@ export interface SendsTogether {
   readonly hosts: LocalHosts;
 }
 
-/** One flush of concurrent sends: one statement, one commit. A row that PostgreSQL refuses fails alone. */
+/** One flush of concurrent sends: one message, one commit. A row that PostgreSQL refuses fails alone. */
 export function sendTogether(
   { database, waker, hosts }: SendsTogether,
   tasks: readonly OutgoingTask[],
@@ -45,7 +46,7 @@ async function insertStarted(
   tasks: readonly OutgoingTask[],
   kept: KeptSlots,
 ): Promise<void> {
-  const rows = tasks.map((task) => (kept.tasks.has(task) ? startingRow(task) : task.row));
+  const rows = tasks.map((task) => (kept.tasks.has(task) ? startingRow(task) : rowText(task)));
   const { ids, at } = await database.store
     .insertStarted(connection, `[${rows.join(",")}]`, kept.claims)
     .catch((error: unknown) => {
@@ -58,6 +59,6 @@ async function insertStarted(
   waker.announce(connection, tasks.filter(({ id }) => !started.has(id)).map(landed));
 }
 
-function startingRow({ row }: OutgoingTask): string {
-  return `${row.slice(0, -1)},"starts":true}`;
+function startingRow(task: OutgoingTask): string {
+  return `${rowText(task).slice(0, -1)},"starts":true}`;
 }

@@ -23,7 +23,9 @@ function outgoing(n: number, given: Partial<OutgoingTask> = {}): OutgoingTask {
     mayStartHere: true,
     input: `"${n}"`,
     options: null,
-    row: "{}",
+    flags: null,
+    goodUntil: null,
+    dueText: "",
     inputBytes: 1,
     ...given,
   };

@@ -1,15 +1,16 @@
 /** Statements as they travel on the wire (protocol 3): cut apart, counted, and replaced by one that the server refuses. */
 
-/** What a chunk holds, statement by statement: each ends with a Sync, or is a simple query. Chunks hold whole messages. */
+/**
+ * What a chunk holds, statement by statement: each ends with a Sync, or is a simple query with the rows that it copies.
+ * Chunks hold whole messages.
+ */
 export function statementsIn(bytes: Buffer): Buffer[] {
-  const statements: Buffer[] = [];
-  let from = 0;
+  const ends: number[] = [];
   for (const { type, end } of messagesIn(bytes)) {
-    if (type !== "Q" && type !== "S") continue;
-    statements.push(bytes.subarray(from, end));
-    from = end;
+    if (type === "Q" || type === "S") ends.push(end);
+    else if ((type === "d" || type === "c") && ends.length > 0) ends[ends.length - 1] = end;
   }
-  return statements;
+  return ends.map((end, n) => bytes.subarray(ends[n - 1] ?? 0, end));
 }
 
 /** How many statements a server has answered with these bytes. */

@@ -1,0 +1,82 @@
+/** The socket drops while tasks are copied: nobody knows whether they were stored, and each is there exactly once. */
+import { describe, expect, test } from "vitest";
+import { defineTask } from "../../src/index.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import type { Decide } from "../support/fault-proxy.ts";
+import { answersIn } from "../support/wire-statements.ts";
+import { useFaultyWires } from "./faulty-wire.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const openWire = useFaultyWires(db);
+
+const note = defineTask({ name: "note", run: (text: string) => text });
+
+type Place = "before" | "between" | "behind" | "answer";
+
+/** The link breaks once, at the first COPY: where, says `place`. The lost answer is the one that follows the commit. */
+function cutAtCopy(place: Place, isCommitted: (bytes: Buffer) => boolean) {
+  const cut = { times: 0, link: -1 };
+  const toServer: Decide = (bytes, link) => {
+    if (cut.times > 0 || cut.link >= 0 || !bytes.includes('copy "posthaste"', 0, "latin1"))
+      return "none";
+    if (place === "answer") {
+      cut.link = link;
+      return "none";
+    }
+    cut.times++;
+    if (place === "between") return { cutAt: bytes.indexOf(COPY_DONE) + COPY_DONE.length };
+    return place === "before" ? "cut before" : "cut after";
+  };
+  const toClient: Decide = (bytes, link) => {
+    if (cut.times > 0 || link !== cut.link || !isCommitted(bytes)) return "none";
+    cut.times++;
+    return "cut before";
+  };
+  return { cut, toServer, toClient };
+}
+
+const isCopied = (bytes: Buffer): boolean => answersIn(bytes) > 0;
+const isCommitted = (bytes: Buffer): boolean => bytes.includes("COMMIT\0", 0, "latin1");
+
+/** The end of the first table's rows. */
+const COPY_DONE = Buffer.from([99, 0, 0, 0, 4]);
+
+const places: readonly (readonly [string, Place])[] = [
+  ["nothing of it reaches the server", "before"],
+  ["the rows of the first table reach the server", "between"],
+  ["all of it reaches the server", "behind"],
+  ["all is committed and the server's answer is lost", "answer"],
+];
+
+async function storedOnce(): Promise<string[]> {
+  const rows = await db.sql<{ input: string }>(
+    `select input from posthaste.submissions join posthaste.ready_tasks using (task_id)`,
+  );
+  return rows.map(({ input }) => input).sort();
+}
+
+describe.each(places)("%s", (_, place) => {
+  test("sends of one moment are each stored once", async () => {
+    const { cut, ...faults } = cutAtCopy(place, isCopied);
+    const { app } = await openWire(faults, { tasks: [note] });
+    const texts = Array.from({ length: 32 }, (__, n) => `send ${n}`);
+    const handles = await Promise.all(texts.map((text) => app.send(note, text)));
+
+    expect(cut.times).toBe(1);
+    expect(new Set(handles.map(({ id }) => id)).size).toBe(texts.length);
+    expect(await storedOnce()).toEqual([...texts].sort());
+  });
+
+  test.each([500, 5_000])("%i of one call are each stored once", async (count) => {
+    const { cut, ...faults } = cutAtCopy(place, isCommitted);
+    const { app } = await openWire(faults, { tasks: [note] });
+    const texts = Array.from({ length: count }, (__, n) => `many ${n}`);
+    const handles = await app.sendMany(note, texts);
+
+    expect(cut.times).toBe(1);
+    expect(new Set(handles.map(({ id }) => id)).size).toBe(texts.length);
+    expect(await storedOnce()).toEqual([...texts].sort());
+  });
+});
