@@ -4,7 +4,11 @@ import type { Db, OwnDb } from "../store/sql.ts";
 import { rowText, type OutgoingTask } from "./compose-task.ts";
 import type { Database } from "./database.ts";
 
-/** Fewer are stored sooner by the statement. */
+/**
+ * From here on it is no slower: of 8 callers, 1.0 times the sends a second with 346 instead of 430 B of log; of 16, 1.03 times
+ * with 335 instead of 428; of 256, 1.2 times (medians of six interleaved pairs). Four at a time are slower: the server asks
+ * for the rows of each table, and each time wakes both sides, though they are on their way.
+ */
 const FEWEST_COPIED = 8;
 
 /** In a transaction if one is open, else in one of their own: all or none. */

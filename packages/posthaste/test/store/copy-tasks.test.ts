@@ -2,8 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
+import pg from "pg";
 import { expect, test } from "vitest";
 import { taskNameProblem, queueNameProblem } from "../../src/domain/names.ts";
+import { CopyQuery } from "../../src/store/copy-query.ts";
 import type { CopiedTask } from "../../src/store/queries/copy-tasks.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import { BEGIN, COMMIT, ROLLBACK } from "../../src/store/transaction.ts";
@@ -184,6 +186,27 @@ test("a session that is lost rejects what was being copied", async () => {
     await db.sql("rollback");
   }
   expect(await count()).toEqual(nothingStored);
+});
+
+test("what is copied and not answered in time is rejected, as any query is", async () => {
+  const client = new pg.Client({ connectionString: db.url, pipeline: true, query_timeout: 300 });
+  client.on("error", () => undefined); // the link is dropped on purpose
+  await client.connect();
+  await db.sql("begin; lock table posthaste.ready_tasks in exclusive mode");
+  try {
+    const copied = new Promise<void>((resolve, reject) => {
+      const text = sql`copy posthaste.ready_tasks (task_id, queue, priority) from stdin`;
+      const rows = [`${randomUUID()}\tmail\t7\n`];
+      client.query(new CopyQuery(text, rows, (error) => (error ? reject(error) : resolve())));
+    });
+    await expect(copied).rejects.toThrow("Query read timeout");
+  } finally {
+    await db.sql("rollback");
+    await client.end();
+  }
+  const gone = "select from pg_locks where relation = 'posthaste.ready_tasks'::regclass";
+  await expect.poll(() => db.sql(gone)).toEqual([]);
+  await db.sql("truncate posthaste.ready_tasks"); // the server may have carried on until it noticed
 });
 
 test("names with every character that they may have, and the longest queue", async () => {

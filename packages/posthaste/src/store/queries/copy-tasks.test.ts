@@ -51,6 +51,23 @@ test("each task is a line of its own, in their order", () => {
   expect(read(ready)).toHaveLength(2);
 });
 
+test("tasks of several kinds keep their own fields, whichever they are among", () => {
+  const kinds = [
+    task({ name: "other" }),
+    task({ queue: "bulk" }),
+    task({ priority: 8 }),
+    task({ options: '{"timeoutMs":5}' }),
+    task({ flags: '{"a":true}' }),
+    task({ goodUntil: "2090-01-01T00:00:00.000Z" }),
+  ];
+  const mixed = kinds.flatMap((kind) => [task(), task(), kind, { ...kind, input: "2" }]);
+  const alone = mixed.map((each) => copyTexts([each]));
+
+  const [submissions, ready] = copyTexts(mixed);
+  expect(submissions).toBe(alone.map(([line]) => line).join(""));
+  expect(ready).toBe(alone.map(([, line]) => line).join(""));
+});
+
 test.each([
   ["a tab", "a\tb", "a\\tb"],
   ["a newline", "a\nb", "a\\nb"],
