@@ -27,7 +27,7 @@ async function watched() {
     copies: wire.match(COPY)?.length ?? 0,
     inserts: wire.match(INSERT)?.length ?? 0,
   });
-  return { app, seen };
+  return { app, seen, wire: () => wire };
 }
 
 /** Sends of one moment, the last of them with these options. */
@@ -46,10 +46,12 @@ async function stored(): Promise<string[]> {
 }
 
 test("sixteen callers at once are one COPY", async () => {
-  const { app, seen } = await watched();
+  const { app, seen, wire } = await watched();
   await together(app, 16);
 
   expect(seen()).toEqual({ copies: 1, inserts: 0 });
+  // What the driver would say to the server's question for rows.
+  expect(wire()).not.toContain("No source stream defined");
   expect(await stored()).toHaveLength(17);
 });
 
