@@ -155,7 +155,7 @@ export class ClaimDesk {
     this.#boost = isUneven ? Math.min(MOST_BOOST, this.#boost * 2) : Math.max(1, this.#boost / 2);
     // A hasty claim that came back short has seen only what nobody had touched.
     const hasPassedOver = request.isHasty === true && isShort;
-    if (hasPassedOver) this.#lanes.lookBackNext();
+    if (hasPassedOver) this.#lanes.lookCloselyNext();
     const { isHeldBack, nextDueMs } = reply;
     const isFull = reply.isFull || hasPassedOver;
     this.#appetite.fed({ isFull, isHeldBack, nextDueMs, wakesBefore }, now);
@@ -183,12 +183,12 @@ export class ClaimDesk {
 
   #request(limit: number, now: number): ClaimRequest {
     const { workerId, config } = this.#options;
-    const looksBack = this.#lanes.isToLookBack(this.#appetite.isFeast, now);
+    const { looksBack, isHasty } = this.#lanes.look(this.#appetite.isFeast, now);
     const lanes = this.#lanes.list(looksBack);
     const rules = this.rules ?? (this.#lanes.hasTies ? noRules : undefined);
     const most = rules === undefined ? undefined : readOfEach(lanes, limit, this.#boost);
     const { claimLeaseMs: leaseMs } = config;
-    return { lanes, limit, workerId, leaseMs, rules, most, isHasty: !looksBack };
+    return { lanes, limit, workerId, leaseMs, rules, most, isHasty };
   }
 }
 

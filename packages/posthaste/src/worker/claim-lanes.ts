@@ -14,14 +14,22 @@ import type { SurveyedLane } from "../store/queries/survey-lanes.ts";
 const LATE_COMMITS_MS = 500;
 /**
  * In half a second of sends at full speed there are 50,000 rows, all gone by now, and walking over them took a quarter of
- * a claim's time. So while there is more work than slots, only one claim in 50 ms looks back that far. It is also the one
- * that looks at rows which somebody has touched; those between are hasty (pick-ready.ts).
+ * a claim's time. So while there is more work than slots, only one claim in 50 ms looks back that far.
  */
 const LOOK_BACK_EVERY_MS = 50;
+/** Meanwhile claims are hasty (pick-ready.ts), but for one in so long: rows that somebody has touched are rare, and wait for it. */
+const PATIENT_EVERY_MS = 250;
 /** Marks are rounded. */
 const ROUNDING_MS = 5;
 /** A lane in which nothing was seen for so long is forgotten; the survey brings it back. */
 const FORGET_AFTER_MS = 60_000;
+
+export interface ClaimLook {
+  /** Before the marks, as far as a commit may be late. */
+  readonly looksBack: boolean;
+  /** Past what somebody has touched. */
+  readonly isHasty: boolean;
+}
 
 interface Lane {
   readonly queue: string;
@@ -36,22 +44,25 @@ export class ClaimLanes {
   readonly #queueRanks: ReadonlyMap<string, number>;
   #lanes: Lane[] = [];
   #lookedBackAt = -Infinity;
+  #wasPatientAt = -Infinity;
 
   /** Lower ranks are emptied first. */
   constructor(queueRanks: ReadonlyMap<string, number>) {
     this.#queueRanks = queueRanks;
   }
 
-  /** Whether the claim that is made now looks back. `isFeast`: there is more work than slots. */
-  isToLookBack(isFeast: boolean, now: number): boolean {
-    const looksBack = !isFeast || now - this.#lookedBackAt >= LOOK_BACK_EVERY_MS;
+  /** How the claim that is made now looks for work. `isFeast`: there is more work than slots. */
+  look(isFeast: boolean, now: number): ClaimLook {
+    const isPatient = !isFeast || now - this.#wasPatientAt >= PATIENT_EVERY_MS;
+    const looksBack = isPatient || now - this.#lookedBackAt >= LOOK_BACK_EVERY_MS;
+    if (isPatient) this.#wasPatientAt = now;
     if (looksBack) this.#lookedBackAt = now;
-    return looksBack;
+    return { looksBack, isHasty: !isPatient };
   }
 
-  /** Something was passed over, or landed behind a mark: the next claim looks back. */
-  lookBackNext(): void {
-    this.#lookedBackAt = -Infinity;
+  /** Something was passed over, or is behind a mark: the next claim looks at everything. */
+  lookCloselyNext(): void {
+    this.#wasPatientAt = -Infinity;
   }
 
   /** In the order of their places. */
@@ -98,7 +109,7 @@ export class ClaimLanes {
       const lane = this.#lane(queue, priority, startedAt);
       lane.mark = Math.min(lane.mark, firstEnqueuedAt);
     }
-    this.lookBackNext();
+    this.lookCloselyNext();
     this.#lanes = this.#lanes.filter(({ seenAt }) => startedAt - seenAt < FORGET_AFTER_MS);
   }
 

@@ -149,6 +149,6 @@ test("what somebody had locked and let go is not left behind while there is more
   await app.worker({ concurrency: 5 }).start();
   await expect.poll(() => order.length, { timeout: 20_000 }).toBe(3_000);
   const places = order.flatMap((input, place) => (Number(input) % 100 === 0 ? [place] : []));
-  // In the line's order but for 50 ms, and the last of them before the line is empty.
-  expect(places.at(-2)).toBeLessThan(2_990);
+  // In the line's order but for 250 ms: most of them long before the line is empty.
+  expect(places.at(14)).toBeLessThan(2_900);
 });

@@ -51,7 +51,7 @@ export function takeLocked(schema: SqlText, isRanked: boolean): SqlText {
  *
  * A row that somebody locked and let go again, or whose claim was rolled back, keeps its xmax, and only `takeLocked` gets
  * it. So a claim of that kind comes after every hasty one that came back short, after every survey, and in any case once
- * in 50 ms (claim-lanes.ts).
+ * in 250 ms (claim-lanes.ts).
  */
 export function takeUntouched(schema: SqlText, isRanked: boolean): SqlText {
   const isFree = sql`ready.xmax = '0'`;
