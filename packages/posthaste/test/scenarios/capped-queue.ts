@@ -124,8 +124,8 @@ async function readBooks(
     ranTwice: number;
     workersAtWork: number;
   }>(
-    `select (count(*) filter (where status = 'COMPLETED'))::int as completed,
-            (count(*) filter (where run_no <> 1))::int + (select count(*) from posthaste.attempts)::int as "ranTwice",
+    `select (count(*) filter (where status is null))::int as completed,
+            (count(*) filter (where coalesce(run_no, 1) <> 1))::int + (select count(*) from posthaste.attempts)::int as "ranTwice",
             count(distinct worker_id)::int as "workersAtWork"
        from posthaste.finished_tasks`,
   );
