@@ -40,7 +40,7 @@ export const graphileWorkerSystem: System = {
         const batching =
           config === "tuned"
             ? {
-                localQueue: { size: Math.max(500, concurrency + 1) },
+                localQueue: { size: Math.max(2_000, concurrency + 1) },
                 completeJobBatchDelay: 0,
                 failJobBatchDelay: 0,
               }

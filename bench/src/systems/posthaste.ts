@@ -50,7 +50,7 @@ export const posthasteSystem: System = {
       schema,
       logger,
       tasks: [task, list],
-      ...(isTuned ? { prefetchBuffer: 500, startAhead: true } : {}),
+      ...(isTuned ? { prefetchBuffer: 2_000, startAhead: true } : {}),
       ...(config === "requeue-1s" ? { recovery: { crashGraceMs: 1_000 } } : {}),
       ...(config === "capped" ? { queues: capped } : {}),
     });

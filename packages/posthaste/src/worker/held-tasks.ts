@@ -212,7 +212,8 @@ export class HeldTasks {
   /** Takes the first of the line, if it is stored as running and only has to begin. What waits for a cap is passed over. */
   takeStarted(): ClaimedTask | undefined {
     const at = this.#ahead.findIndex((task) => !this.#heldBack.has(task));
-    return this.#ahead[at]?.isStarted === true ? this.#ahead.splice(at, 1)[0] : undefined;
+    if (this.#ahead[at]?.isStarted !== true) return undefined;
+    return at === 0 ? this.#ahead.shift() : this.#ahead.splice(at, 1)[0]; // of thousands, only the former moves none
   }
 
   /** These could not be started, because a cap is reached. */
