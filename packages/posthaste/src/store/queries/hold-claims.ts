@@ -22,17 +22,17 @@ export interface AdoptedTask extends ClaimedTask {
 /** How a worker compares what it believes to hold with what is stored. */
 export function holdClaims(schema: SqlText) {
   // What is held, stored rows that this worker knows nothing of included. There is no index by worker (see the table):
-  // it reads what runs at this moment, in the whole cluster, once a heartbeat.
+  // it reads what runs at this moment, in the whole cluster, once a heartbeat. Queues are looked up only if one is paused.
   const LIST = statement(sql`
     with paused as materialized (
       select array(select queue from ${schema}.queues where paused_at is not null) as queues
     )
     select held.task_id as "id", held.claim_id as "claimId", cancel_requested_at is not null as "isCancelRequested",
-           case when cardinality((select queues from paused)) = 0 then false
-                else sent.queue = any ((select queues from paused)::text[]) end as "isPaused"
-      from ${schema}.active_tasks as held
-      left join lateral ${placeInLine(schema, sql`held.task_id`)} as sent
-             on cardinality((select queues from paused)) > 0
+           coalesce(sent.queue = any (paused.queues), false) as "isPaused"
+      from paused
+     cross join ${schema}.active_tasks as held
+      left join lateral ${placeInLine(schema, sql`case when cardinality(paused.queues) > 0 then held.task_id end`)} as sent
+             on true
      where held.worker_id = $1`);
 
   // For a worker whose notifications do not arrive. Served by active_tasks_id_idx.
