@@ -117,7 +117,8 @@ export function readNodes(schema: SqlText) {
         select coalesce(run_no, 1), 'RUNNING', false, started_at, null, null, null, worker_id
           from ${schema}.active_tasks where task_id = task.task_id and started_at is not null
         union all
-        select coalesce(run_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error, worker_id
+        select coalesce(run_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error,
+               worker_id
           from ${schema}.finished_tasks where task_id = task.task_id and started_at is not null
       ) as run
      order by 1, 2`);

@@ -61,7 +61,8 @@ export function readTask(schema: SqlText) {
     select coalesce(run_no, 1), 'RUNNING', false, started_at, null, null, null, worker_id
       from ${schema}.active_tasks where task_id = $1 and started_at is not null
     union all
-    select coalesce(run_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error, worker_id
+    select coalesce(run_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error,
+           worker_id
       from ${schema}.finished_tasks where task_id = $1 and started_at is not null
     order by 1`);
 

@@ -132,7 +132,8 @@ function isOpen(schema: SqlText): SqlText {
 /** `offset 0` keeps the look at earlier recoveries behind the condition: asked of every row, it cost five pages each. */
 function findText(schema: SqlText, { join, condition, ...cause }: CauseText): SqlText {
   return sql`
-    select found.*, sent.queue as "queue", sent.priority as "priority", sent.name as "name", sent.input as "input", sent.options as "options", sent.flags as "flags",
+    select found.*, sent.queue as "queue", sent.priority as "priority", sent.name as "name", sent.input as "input",
+           sent.options as "options", sent.flags as "flags",
            sent.workflow_id is not null as "isNode",
            registered.hostname as "hostname", registered.pid as "pid",
            registered.loop_blocked_ms as "loopBlockedMs", statement_timestamp() as "detectedAt"
@@ -190,7 +191,8 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
          select task_id from picked where task_id not in (select task_id from left_alone)))
       returning *, $2::jsonb -> task_id::text as said
     ), heard as materialized (
-      select gone.*, ${runsSoFar(sql`gone`)} as runs, sent.queue, sent.priority, said ->> 'decision' as wanted, ${crashes} as crashes,
+      select gone.*, ${runsSoFar(sql`gone`)} as runs, sent.queue, sent.priority, said ->> 'decision' as wanted,
+             ${crashes} as crashes,
              coalesce((said ->> 'runAt')::timestamptz,
                       statement_timestamp() + (said -> 'delay')::float8 * interval '1 millisecond',
                       enqueued_at, sent.first_due_at) as due_at

@@ -27,7 +27,8 @@ export function reportProgress(schema: SqlText) {
       select said.id, finished.run_no
         from said
        cross join lateral (
-         select coalesce(run_no, 1) as run_no from ${schema}.finished_tasks where task_id = said.id and claim_id = said.claim limit 1
+         select coalesce(run_no, 1) as run_no
+           from ${schema}.finished_tasks where task_id = said.id and claim_id = said.claim limit 1
        ) as finished
     )
     select task_id, run_no, statement_timestamp(), $3::jsonb -> task_id::text from held

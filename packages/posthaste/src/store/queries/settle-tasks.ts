@@ -67,7 +67,8 @@ export function settleTasks(schema: SqlText) {
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
          crash_count, cancel_requested_at, error_code, result, error)
-      select task_id, nullif(outcome, 'COMPLETED'), enqueued_at, case when ran then claimed_at else coalesce(claimed_at, started_at) end,
+      select task_id, nullif(outcome, 'COMPLETED'), enqueued_at,
+             case when ran then claimed_at else coalesce(claimed_at, started_at) end,
              case when ran then started_at end, statement_timestamp(), claim_id, worker_id, runs, retry_count,
              crash_count, cancel_requested_at,
              case outcome when 'CANCELLED' then 'TASK_CANCELLED' when 'EXPIRED' then 'TASK_EXPIRED'
