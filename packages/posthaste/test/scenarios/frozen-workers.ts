@@ -13,7 +13,10 @@ export interface ShortFreezeReport {
 
 /** Freezes a worker with default thresholds that holds running and fetched tasks, beside one that could take them. */
 export async function shortFreeze(url: string, frozenMs: number): Promise<ShortFreezeReport> {
-  return RecoveryStage.use(url, { prefetchBuffer: 3 }, async (stage) => {
+  // Three are fetched ahead. Their lease is as long as the other thresholds: with its default of 60 s it is over when the worker
+  // wakes up, and whether somebody has looked by then is chance.
+  const config = { prefetchBuffer: 3, claimLeaseMs: 120_000 };
+  return RecoveryStage.use(url, config, async (stage) => {
     const frozen = await stage.start("--concurrency", "3");
     const naps = await stage.app.sendMany(
       nap,
