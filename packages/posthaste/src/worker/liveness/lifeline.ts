@@ -25,7 +25,7 @@ const LEADER_BLOCKED_MS = 2_000;
 /** After a session began, everybody else may be reconnecting too: nobody is called dead before they had the time. */
 const SETTLE_MS = 5_000;
 const LEAST_LOOK_MS = 250;
-const MOST_LOOK_MS = 1_250;
+const MOST_LOOK_MS = 1_650;
 /** Of the stale threshold: from then on others may take the tasks at any moment. */
 const FENCE_AT = 0.9;
 /** A round that comes this much late is nothing yet. */
@@ -75,7 +75,7 @@ export class Lifeline {
       claimer: new Vouching(worker.claimerHeartbeatIntervalMs),
     };
     this.#snapshots = new Snapshots(worker, options.heapBytes, options.loop);
-    this.#lookEveryMs = Math.min(MOST_LOOK_MS, Math.max(LEAST_LOOK_MS, worker.crashGraceMs / 4));
+    this.#lookEveryMs = Math.min(MOST_LOOK_MS, Math.max(LEAST_LOOK_MS, worker.crashGraceMs / 3));
     this.#deaths = this.#newDeathWatch();
     this.#done = this.#run();
   }
