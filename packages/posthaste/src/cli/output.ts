@@ -1,14 +1,15 @@
 /** Words on the terminal: what was asked for to stdout, everything else to stderr, colours only where a terminal shows them. */
 import { styleText } from "node:util";
+import { writeTo } from "../runtime/write-to.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
 export function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+  writeTo(process.stdout, `${line}\n`);
 }
 
 export function complain(line: string): void {
-  process.stderr.write(`${paint("red", "error", process.stderr)} ${line}\n`);
+  writeTo(process.stderr, `${paint("red", "error", process.stderr)} ${line}\n`);
 }
 
 export function paint(

@@ -1,5 +1,6 @@
 /** The logger that is used when none is given: a JSON object a line, to stderr. */
 import { inspect } from "node:util";
+import { writeTo } from "./write-to.ts";
 
 const levels = ["debug", "info", "warn", "error", "silent"] as const;
 
@@ -9,7 +10,7 @@ type Line = (first: object | string, message?: string) => void;
 
 export function jsonLogger(
   level: LogLevel,
-  write: (line: string) => void = (line) => process.stderr.write(line),
+  write: (line: string) => void = (line) => writeTo(process.stderr, line),
 ): { readonly debug: Line; readonly info: Line; readonly warn: Line; readonly error: Line } {
   const least = levels.indexOf(level);
   const line =

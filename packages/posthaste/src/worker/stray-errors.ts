@@ -5,6 +5,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
 import { isMainThread } from "node:worker_threads";
+import { writeTo } from "../runtime/write-to.ts";
 
 export interface Blamed {
   /** Called with what was thrown or rejected, possibly after the body has returned. */
@@ -68,10 +69,11 @@ function onException(error: unknown): void {
  */
 function endProcess(reason: unknown): void {
   if (!isMainThread) return endThread(reason);
-  process.stderr.write(`${inspect(reason)}\n`);
+  writeTo(process.stderr, `${inspect(reason)}\n`);
   if (isEnding) return;
   isEnding = true;
-  process.stderr.write(
+  writeTo(
+    process.stderr,
     "posthaste: this error belongs to no task; the workers stop, then the process exits with 1\n",
   );
   void Promise.allSettled([...drains].map((drain) => drain())).then(() => process.exit(1));

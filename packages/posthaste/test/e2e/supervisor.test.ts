@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { posthaste, type Posthaste } from "posthaste";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { recordRun, waitForGo } from "../scenarios/worker-app.ts";
+import { pidOfBody, recordRun, waitForGo } from "../scenarios/worker-app.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
@@ -93,9 +93,8 @@ async function said(words: string, from = supervisor): Promise<Readonly<Record<s
 
 async function beginOne() {
   const handle = await app.send(waitForGo);
-  await waitUntil("the body to begin", () => existsSync(join(folder, "begun")));
-  const [pid = ""] = readFileSync(join(folder, "begun"), "utf8").split(" ");
-  return { handle, pid: Number(pid) };
+  const pid = await waitUntil("the body to begin", () => pidOfBody(folder));
+  return { handle, pid };
 }
 
 test("a child that is killed is replaced, and tasks go on; SIGTERM ends them all with 0", async () => {

@@ -1,5 +1,5 @@
 /** The app of the worker processes that scenarios start. Bodies write into a ledger outside the database. */
-import { appendFileSync, existsSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineTask, posthaste } from "posthaste";
@@ -29,6 +29,16 @@ export const waitForGo = defineTask({
     return { pid: process.pid, claim: ctx.claimId };
   },
 });
+
+/**
+ * The pid in whose process `wait-for-go` has begun, once its line is whole: a file is there before anything is in it, and a
+ * signal to "pid 0" would go to everybody.
+ */
+export function pidOfBody(inFolder: string): number | undefined {
+  const file = join(inFolder, "begun");
+  const [line, rest] = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
+  return rest === undefined ? undefined : Number(line?.split(" ")[0]);
+}
 
 export const app = posthaste({
   tasks: [recordRun, waitForGo],

@@ -11,6 +11,8 @@ export interface WorkerProcess {
   readonly log: readonly Readonly<Record<string, unknown>>[];
   readonly exited: Promise<number | string>;
   kill(signal: NodeJS.Signals): void;
+  /** As when its log collector dies: nobody is at the other end of its stderr any more. */
+  stopReading(): void;
 }
 
 export interface WorkerProcessOptions {
@@ -60,6 +62,7 @@ export function spawnWorkerProcess(options: WorkerProcessOptions): {
     log,
     exited,
     kill: (signal: NodeJS.Signals): void => void child.kill(signal),
+    stopReading: (): void => void child.stderr.destroy(),
   };
   return { worker, started };
 }

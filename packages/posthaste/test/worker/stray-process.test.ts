@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -9,7 +10,7 @@ const db = useDatabase();
 const library = fileURLToPath(new URL("../../src/index.ts", import.meta.url));
 
 /** A program with a running worker, in a process of its own: Node's own behaviour needs one that nobody else listens in. */
-async function run(body: string): Promise<{ code: number; stdout: string; stderr: string }> {
+function command(body: string): string[] {
   const program = `
     import { defineTask, posthaste } from ${JSON.stringify(library)};
     const line = () => undefined;
@@ -22,9 +23,16 @@ async function run(body: string): Promise<{ code: number; stdout: string; stderr
     const app = posthaste({ database: process.env.DATABASE_URL, logger, tasks: [careless] });
     const worker = await app.worker().start();
     ${body}`;
-  const args = ["--import", "tsx", "--input-type=module", "--eval", program];
-  const env = { ...process.env, DATABASE_URL: db.url };
-  return promisify(execFile)(process.execPath, args, { env, timeout: 20_000 }).then(
+  return ["--import", "tsx", "--input-type=module", "--eval", program];
+}
+
+function env(): NodeJS.ProcessEnv {
+  return { ...process.env, DATABASE_URL: db.url };
+}
+
+async function run(body: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  const options = { env: env(), timeout: 20_000 };
+  return promisify(execFile)(process.execPath, command(body), options).then(
     (output) => ({ code: 0, ...output }),
     (error: { code: number; stdout: string; stderr: string }) => error,
   );
@@ -50,4 +58,16 @@ test.each([
   const { code, stderr } = await run(`${stray} await new Promise(() => undefined);`);
   expect(code).toBe(1);
   expect(stderr).toContain("Error: nobody's");
+});
+
+test("it ends the process also when nobody reads what is said of it", async () => {
+  const body = `setTimeout(() => { throw new Error("nobody's"); }, 1); await new Promise(() => undefined);`;
+  const child = spawn(process.execPath, command(body), {
+    env: env(),
+    stdio: ["ignore", "ignore", "pipe"],
+    timeout: 20_000,
+    killSignal: "SIGKILL",
+  });
+  child.stderr.destroy();
+  expect(await once(child, "exit")).toEqual([1, null]);
 });

@@ -1,0 +1,13 @@
+/**
+ * Words to stdout or stderr, for which nobody has to be there. When whoever reads them is gone (a log collector that died, a
+ * terminal that was closed, `| head`), the write fails, and says so by an event. Without a listener that would be an uncaught
+ * exception, and a worker would end for the sake of its log. So the words are lost, and the work goes on.
+ */
+export function writeTo(stream: NodeJS.WriteStream, text: string): void {
+  if (!stream.listeners("error").includes(ignore)) stream.on("error", ignore);
+  stream.write(text);
+}
+
+function ignore(): void {
+  // nobody is left to be told
+}
