@@ -30,9 +30,17 @@ function ofDefinition(task: AnyTask): Decided {
   return decided;
 }
 
+/** Tasks of one kind come one after the other: what was read last is often what is asked for next. */
+let lastRead = { options: "{}", decided: nothing };
+
 /** What was sent decides; a task that was sent without any option takes those of this worker's definition. */
 export function readDecided(options: string | null, task: AnyTask | undefined): Decided {
   if (options === null) return task === undefined ? nothing : ofDefinition(task);
+  if (options !== lastRead.options) lastRead = { options, decided: parseDecided(options) };
+  return lastRead.decided;
+}
+
+function parseDecided(options: string): Decided {
   // A row that was sent by SQL may hold anything there.
   const stored: unknown = JSON.parse(options);
   if (!isRecord(stored)) return nothing;

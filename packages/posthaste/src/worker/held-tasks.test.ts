@@ -41,13 +41,14 @@ test("an end stays until it is written, so that a write whose fate is unknown is
   expect(held.isEmpty).toBe(true);
 });
 
-test("ends are written a thousand at a time", () => {
+test("ends are written two thousand at a time, those of nodes a thousand", () => {
   const held = new HeldTasks();
-  for (let n = 0; n < 1_500; n++) held.end(succeeded(String(n)));
-  const first = held.nextEnds();
-  expect(first).toHaveLength(1_000);
-  held.written(first);
-  expect(held.nextEnds()).toHaveLength(500);
+  for (let n = 0; n < 2_500; n++) held.end(succeeded(String(n)));
+  for (let n = 0; n < 1_500; n++) held.end({ ...succeeded(`node ${n}`), isNode: true });
+  const [first, firstNodes] = [held.nextEnds(), held.nextNodeEnds()];
+  expect([first.length, firstNodes.length]).toEqual([2_000, 1_000]);
+  held.written([...first, ...firstNodes]);
+  expect([held.nextEnds().length, held.nextNodeEnds().length]).toEqual([500, 500]);
 });
 
 test("what was fetched ahead starts in order, as many as there are slots", () => {

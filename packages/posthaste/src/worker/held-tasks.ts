@@ -9,7 +9,9 @@ import { SlotReserve } from "./reserved-slots.ts";
 import type { TaskRun } from "./task-run.ts";
 
 /** Ends written in one statement at most: enough to be cheap, few enough to keep a statement short. */
-const MOST_SETTLES = 1_000;
+const MOST_ENDS = 2_000;
+/** Of nodes, whose statement does more. */
+const MOST_NODE_ENDS = 1_000;
 
 /** How long an aborted body has to notice before its task is given back. */
 export const ABORT_GRACE_MS = 1_000;
@@ -39,13 +41,7 @@ export function endOf({
 }
 
 /** A claim's id is half its task's, whose own may be anybody's: it takes both to tell claims apart for certain. */
-export function claimKey({
-  id,
-  claimId,
-}: {
-  readonly id: string;
-  readonly claimId: string;
-}): string {
+export function claimKey({ id, claimId }: HeldClaim): string {
   return `${id}/${claimId}`;
 }
 
@@ -177,12 +173,12 @@ export class HeldTasks {
    * is unknown is repeated.
    */
   nextEnds(): readonly EndedTask[] {
-    return firstOfEach(this.#ended, MOST_SETTLES);
+    return firstOfEach(this.#ended, MOST_ENDS);
   }
 
   /** The same of nodes. */
   nextNodeEnds(): readonly EndedTask[] {
-    return firstOfEach(this.#endedNodes, MOST_SETTLES);
+    return firstOfEach(this.#endedNodes, MOST_NODE_ENDS);
   }
 
   written(settles: readonly SettledTask[]): void {

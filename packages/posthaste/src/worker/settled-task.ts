@@ -18,8 +18,8 @@ export function settledTask(
 ): EndedTask {
   const { retryCount } = claimed;
   const { ran } = execution;
+  if (execution.ok) return succeeded(claimed, execution.value);
   const ended = endOf(claimed);
-  if (execution.ok) return { ...ended, edge: "succeed", ran, result: execution.value };
   const { error } = execution;
   const attempt = { retry: decided.retry, retryCount, isInterrupted };
   const settlement = settle(attempt, { ok: false, error }, Math.random());
@@ -31,6 +31,14 @@ export function settledTask(
     ...storedError(error),
     ...(settlement.edge === "retry" ? { delayMs: settlement.delayMs } : {}),
   };
+}
+
+/** Most ends of most workers. Spelt out: with Node 20 a spread copy was a tenth of what a task costs its worker. */
+function succeeded(claimed: ClaimedTask, result: string): EndedTask {
+  const { id, claimId, queue, priority, node } = claimed;
+  return node === undefined
+    ? { id, claimId, queue, priority, edge: "succeed", ran: true, result }
+    : { id, claimId, queue, priority, isNode: true, edge: "succeed", ran: true, result };
 }
 
 /**
