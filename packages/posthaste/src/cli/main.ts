@@ -2,7 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { maskSecrets } from "../domain/connection-url.ts";
 import { PosthasteError } from "../domain/errors.ts";
-import { writeTo } from "../runtime/write-to.ts";
+import { writeToStderr } from "../runtime/write-to-stderr.ts";
 import { version } from "../version.ts";
 import { checkCommand } from "./check-command.ts";
 import { migrateCommand } from "./migrate-command.ts";
@@ -19,10 +19,7 @@ export async function main(args: readonly string[]): Promise<number> {
     .showSuggestionAfterError()
     .showHelpAfterError("(--help shows what there is)")
     // It repeats what it does not understand, and that may be a URL in the wrong place.
-    .configureOutput({
-      writeOut: (text) => writeTo(process.stdout, text),
-      writeErr: (text) => writeTo(process.stderr, maskSecrets(text)),
-    });
+    .configureOutput({ writeErr: (text) => writeToStderr(maskSecrets(text)) });
   const commands = [
     workerCommand(),
     migrateCommand(),

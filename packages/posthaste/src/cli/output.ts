@@ -1,15 +1,15 @@
 /** Words on the terminal: what was asked for to stdout, everything else to stderr, colours only where a terminal shows them. */
 import { styleText } from "node:util";
-import { writeTo } from "../runtime/write-to.ts";
+import { writeToStderr } from "../runtime/write-to-stderr.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
 export function say(line: string): void {
-  writeTo(process.stdout, `${line}\n`);
+  process.stdout.write(`${line}\n`);
 }
 
 export function complain(line: string): void {
-  writeTo(process.stderr, `${paint("red", "error", process.stderr)} ${line}\n`);
+  writeToStderr(`${paint("red", "error", process.stderr)} ${line}\n`);
 }
 
 export function paint(

@@ -1,6 +1,6 @@
 /** The logger that is used when none is given: a JSON object a line, to stderr. */
 import { inspect } from "node:util";
-import { writeTo } from "./write-to.ts";
+import { writeToStderr } from "./write-to-stderr.ts";
 
 const levels = ["debug", "info", "warn", "error", "silent"] as const;
 
@@ -10,7 +10,7 @@ type Line = (first: object | string, message?: string) => void;
 
 export function jsonLogger(
   level: LogLevel,
-  write: (line: string) => void = (line) => writeTo(process.stderr, line),
+  write: (line: string) => void = writeToStderr,
 ): { readonly debug: Line; readonly info: Line; readonly warn: Line; readonly error: Line } {
   const least = levels.indexOf(level);
   const line =

@@ -16,11 +16,10 @@ export function settledTask(
   execution: Execution,
   isInterrupted: boolean,
 ): EndedTask {
-  const { retryCount } = claimed;
-  const { ran } = execution;
   if (execution.ok) return succeeded(claimed, execution.value);
+  const { retryCount } = claimed;
+  const { ran, error } = execution;
   const ended = endOf(claimed);
-  const { error } = execution;
   const attempt = { retry: decided.retry, retryCount, isInterrupted };
   const settlement = settle(attempt, { ok: false, error }, Math.random());
   if (settlement.edge === "requeue") return interruptedTask(claimed, decided, error);

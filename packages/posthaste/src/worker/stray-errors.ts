@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
 import { isMainThread } from "node:worker_threads";
-import { writeTo } from "../runtime/write-to.ts";
+import { writeToStderr } from "../runtime/write-to-stderr.ts";
 
 export interface Blamed {
   /** Called with what was thrown or rejected, possibly after the body has returned. */
@@ -69,11 +69,10 @@ function onException(error: unknown): void {
  */
 function endProcess(reason: unknown): void {
   if (!isMainThread) return endThread(reason);
-  writeTo(process.stderr, `${inspect(reason)}\n`);
+  writeToStderr(`${inspect(reason)}\n`);
   if (isEnding) return;
   isEnding = true;
-  writeTo(
-    process.stderr,
+  writeToStderr(
     "posthaste: this error belongs to no task; the workers stop, then the process exits with 1\n",
   );
   void Promise.allSettled([...drains].map((drain) => drain())).then(() => process.exit(1));
