@@ -121,10 +121,6 @@ export class Crew {
   static async start(count: number, options: CrewOptions): Promise<Crew> {
     const numbers = Array.from({ length: count }, (_, n) => n + 1);
     const crew = new Crew(await Promise.all(numbers.map((n) => Member.start(n, options))));
-    // Workers never give up on a database: without this they would outlive a run that ends badly.
-    process.once("exit", () => {
-      for (const member of crew.members) member.process.kill("SIGKILL");
-    });
     await crew.ready();
     return crew;
   }

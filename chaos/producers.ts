@@ -19,6 +19,7 @@ const PAUSE_MS = [20, 160] as const;
 const WAIT_MS = 30_000;
 
 export class Producers {
+  readonly name = "producers";
   readonly wire: Wire;
   /** Where they write down what they did. */
   readonly folder: string;
@@ -27,6 +28,7 @@ export class Producers {
   readonly #producing: Promise<unknown>;
   readonly #underWay = new Set<Promise<void>>();
   #isOver = false;
+  #isResting = false;
   #error: unknown;
 
   private constructor(options: ProducersOptions, wire: Wire) {
@@ -48,6 +50,15 @@ export class Producers {
 
   static async start(options: ProducersOptions): Promise<Producers> {
     return new Producers(options, await openWire(options.serverUrl));
+  }
+
+  /** Until `goOn`, nothing is sent. */
+  rest(): void {
+    this.#isResting = true;
+  }
+
+  goOn(): void {
+    this.#isResting = false;
   }
 
   /** No more sends. */
@@ -73,7 +84,7 @@ export class Producers {
     while (!this.#isOver) {
       let place = random.next() * total;
       const chosen = load.find(({ weight }) => (place -= weight) < 0) ?? load[0];
-      if (chosen !== undefined) {
+      if (chosen !== undefined && !this.#isResting) {
         const input = { ms: random.between(...chosen.ms) };
         await this.#send(chosen.task, input, random);
       }
@@ -83,10 +94,14 @@ export class Producers {
 
   async #send(task: LastingTask, input: { ms: number }, random: Random): Promise<void> {
     const id = randomUUID();
+    const delayMs = random.chance(0.1) ? random.between(1, 2_000) : undefined;
     const options = {
       id,
-      ...(random.chance(0.1) && { delayMs: random.between(1, 2_000) }),
-      ...(random.chance(0.05) && { goodUntil: new Date(Date.now() + random.between(50, 4_000)) }),
+      ...(delayMs !== undefined && { delayMs }),
+      // Behind the delay: what could never run is refused.
+      ...(random.chance(0.05) && {
+        goodUntil: new Date(Date.now() + (delayMs ?? 0) + random.between(50, 4_000)),
+      }),
       ...(random.chance(0.2) && { priority: random.between(1, 100) }),
       ...(random.chance(0.05) && { key: `key ${id}` }),
     };
@@ -99,7 +114,7 @@ export class Producers {
         break;
       } catch (error) {
         // A deadline that passed meanwhile is refused; what the first try did, nobody has said.
-        const isLate = tries > 0 && "goodUntil" in options;
+        const isLate = "goodUntil" in options;
         if (!isUnknown(error) && !isLate) throw error;
         this.#note({ op: "send", type: "unknown", task: id });
         if (isLate || random.chance(0.1)) return;

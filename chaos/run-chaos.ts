@@ -9,11 +9,13 @@ import { repairedRuns, wrongResults } from "./checker/run-results.ts";
 import { Crew } from "./crew.ts";
 import { linesAround } from "./evidence.ts";
 import { measureLatency, type Latency } from "./latency.ts";
+import { closeJournal } from "./journal.ts";
 import { loadLedgers } from "./ledger.ts";
 import { Nemesis } from "./nemesis.ts";
 import { Producers } from "./producers.ts";
 import { quiesce } from "./quiesce.ts";
 import { seededRandom } from "./random.ts";
+import { missingOf, playRounds, waitingTasks, type MustSee } from "./rounds.ts";
 import { countRunSometimes } from "./run-sometimes.ts";
 import { Runs } from "./runs.ts";
 import { findDeadlocks } from "./server-log.ts";
@@ -22,7 +24,11 @@ import { openStage, type Stage } from "./stage.ts";
 
 export interface ChaosOptions {
   readonly seed: number;
+  /** For so long faults are inflicted at least. */
   readonly durationMs: number;
+  /** For so long, in addition, while something that must be seen was not. */
+  readonly mostMoreMs: number;
+  readonly mustSee?: MustSee;
   readonly workers: number;
   /** Workflows run beside the plain tasks. Default: false. */
   readonly workflows?: boolean;
@@ -35,6 +41,8 @@ export interface ChaosReport {
   readonly outcome: "ok" | "violated" | "inconclusive";
   readonly violations: readonly Violation[];
   readonly sometimes: readonly Sometimes[];
+  /** What had to be seen and was not. */
+  readonly missing: readonly string[];
   readonly faults: Readonly<Record<string, number>>;
   readonly tasks: number;
   readonly runs: number;
@@ -99,7 +107,7 @@ async function besideWorkflows(playing: Playing): Promise<ChaosReport> {
   const alone = await measureLatency(stage, calmMs);
   const count = Math.ceil(options.workers / 2);
   const { url } = producers.wire;
-  const waiting = (): Promise<number | undefined> => stage.ask(countWaiting).catch(() => undefined); // it is away
+  const waiting = (): Promise<number | undefined> => waitingTasks(stage);
   const runs = new Runs({ url, folder: stage.folder, seed: options.seed, count, waiting });
   try {
     await sleep(WARM_UP_MS);
@@ -110,30 +118,42 @@ async function besideWorkflows(playing: Playing): Promise<ChaosReport> {
   }
 }
 
-async function countWaiting(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ waiting: number }>(
-    "select count(*)::int as waiting from posthaste.ready_tasks where enqueued_at <= clock_timestamp()",
-  );
-  return rows[0]?.waiting ?? 0;
-}
-
 async function inflictAndJudge(playing: Playing): Promise<ChaosReport> {
   const { stage, crew, producers, runs, options } = playing;
-  const { seed, workers, durationMs, gapMs, workflows = false, say } = options;
+  const { seed, workers, durationMs, mostMoreMs, mustSee, gapMs, workflows = false, say } = options;
   const random = seededRandom(seed);
   const nemesis = new Nemesis({ stage, crew, producers, random, gapMs, workflows });
-  say(`${workers} workers, faults for ${Math.round(durationMs / 1_000)} s`);
-  await sleep(durationMs);
+  say(`${workers} workers, faults for ${Math.round(durationMs / 1_000)} s at least`);
+  const count = (): Promise<Sometimes[]> =>
+    stage.ask(async (client) => {
+      await closeJournal(client);
+      return countAll(client, playing, nemesis);
+    });
+  const limits = { leastMs: durationMs, mostMoreMs, mustSee };
+  await playRounds({ stage, nemesis, producers, runs, count, say, ...limits });
   const quietAfterMs = await quiesce({ stage, crew, nemesis, producers, runs, say });
   say(quietAfterMs === undefined ? "no quiet" : `quiet ${quietAfterMs} ms after the last fault`);
   return judge(playing, nemesis, quietAfterMs);
 }
 
+/** The journal must be closed. */
+async function countAll(
+  client: pg.Client,
+  { stage: { folder }, crew, options }: Playing,
+  nemesis: Nemesis,
+): Promise<Sometimes[]> {
+  return [
+    ...(await countSometimes(client, { crew, nemesis, folder })),
+    ...(options.workflows === true ? await countRunSometimes(client, { crew, folder }) : []),
+  ];
+}
+
 async function judge(
-  { stage, crew, options: { workflows = false }, latency }: Playing,
+  playing: Playing,
   nemesis: Nemesis,
   quietAfterMs: number | undefined,
 ): Promise<ChaosReport> {
+  const { stage, crew, options, latency } = playing;
   const { folder } = stage;
   return stage.ask(async (client) => {
     await loadLedgers(client, folder);
@@ -146,18 +166,17 @@ async function judge(
     if (violations.length > 0) {
       writeFileSync(join(folder, "evidence.txt"), await linesAround(client, folder, violations));
     }
-    const sometimes = [
-      ...(await countSometimes(client, { crew, nemesis, folder })),
-      ...(workflows ? await countRunSometimes(client, { crew, folder }) : []),
-    ];
+    const sometimes = await countAll(client, playing, nemesis);
+    const missing = missingOf(sometimes, options.mustSee);
     const { rows } = await client.query<{ tasks: number; runs: number }>(
       `select (select count(*)::int from posthaste.submissions) as tasks,
               (select count(*)::int from posthaste.workflows) as runs`,
     );
     return {
-      outcome: outcomeOf(violations, sometimes, quietAfterMs),
+      outcome: outcomeOf(violations, missing, quietAfterMs),
       violations,
       sometimes,
+      missing,
       faults: nemesis.counts,
       tasks: rows[0]?.tasks ?? 0,
       runs: rows[0]?.runs ?? 0,
@@ -170,9 +189,9 @@ async function judge(
 
 function outcomeOf(
   violations: readonly Violation[],
-  sometimes: readonly Sometimes[],
+  missing: readonly string[],
   quietAfterMs: number | undefined,
 ): ChaosReport["outcome"] {
   if (violations.length > 0 || quietAfterMs === undefined) return "violated";
-  return sometimes.some(({ times }) => times === 0) ? "inconclusive" : "ok";
+  return missing.length > 0 ? "inconclusive" : "ok";
 }

@@ -8,7 +8,7 @@ import { clientFile, writeLine, type ClientNote } from "./ledger.ts";
 import { mendedFile, type Dice } from "./node-tasks.ts";
 import { isUnknown } from "./producers.ts";
 import { seededRandom, type Random } from "./random.ts";
-import { shapes } from "./shapes.ts";
+import { chain, shapes } from "./shapes.ts";
 import { queues } from "./tasks.ts";
 
 export interface RunsOptions {
@@ -39,6 +39,7 @@ export class Runs {
   readonly #steering = new Set<Promise<void>>();
   readonly #waiting = new Set<Promise<void>>();
   #isOver = false;
+  #isResting = false;
   #error: unknown;
 
   constructor({ url, folder, seed, count, waiting }: RunsOptions) {
@@ -53,6 +54,25 @@ export class Runs {
     const randoms = Array.from({ length: count }, (_, n) => seededRandom(seed * 1_000 + 500 + n));
     this.#starting = Promise.all(randoms.map((random) => this.#produce(random)));
     this.#starting.catch((error: unknown) => (this.#error = error)); // stop() throws it
+  }
+
+  /** Until `goOn`, nothing is started except by `runChain`. */
+  rest(): void {
+    this.#isResting = true;
+  }
+
+  goOn(): void {
+    this.#isResting = false;
+  }
+
+  /** One run that nobody steers, to its end if that comes within a bounded time. */
+  async runChain(): Promise<void> {
+    const id = randomUUID();
+    const dice: Dice = { id, ms: 0, items: [], isExpress: false, failing: [], flaky: [] };
+    await this.#told("start run", id, () =>
+      this.#app.start(chain, dice, { id }).then((started) => started.id),
+    );
+    await this.#wait(this.#app.workflow(chain, id));
   }
 
   /** Nothing more is started, and nobody steers. */
@@ -80,7 +100,7 @@ export class Runs {
       let place = random.next() * total;
       const chosen = shapes.find(({ weight }) => (place -= weight) < 0) ?? shapes[0];
       const isLong = ((await this.#waitingTasks()) ?? 0) > LONG_LINE;
-      if (chosen !== undefined && !isLong) await this.#start(chosen, random);
+      if (chosen !== undefined && !isLong && !this.#isResting) await this.#start(chosen, random);
       await sleep(random.between(...PAUSE_MS));
     }
   }

@@ -15,7 +15,7 @@ import {
 
 const input = z.custom<Dice>();
 
-const chain = defineWorkflow({
+export const chain = defineWorkflow({
   name: "chain",
   input,
   build: (flow, dice) => {

@@ -68,12 +68,13 @@ const IN_THE_LOGS: Readonly<Record<string, RegExp>> = {
   "a late end refused": /late result was dropped/,
   "a claim whose acknowledgement was lost, run all the same":
     /^claims whose acknowledgement was lost/,
-  "a database found away and back": /^the database answers again/,
+  "a database found away and back": /^database reachable again/,
   "a worker that lives, declared dead, and registered anew": /^this worker was declared dead/,
   "a worker that could not vouch for its tasks and let go of them":
     /^no heartbeat has been written for too long/,
+  "a process that ended itself, because its event loop was blocked": /^event loop blocked; ending/,
   "an event loop that was blocked, and reported": /^the event loop was blocked/,
-  "a body told that its claim is lost": /^claim lost: the task belongs to somebody else by now$/,
+  "a body told that its claim is lost": /^claim lost; .* its handler is told to stop$/,
 };
 
 /** By what it is, the faults that do it. */

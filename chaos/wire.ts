@@ -28,6 +28,8 @@ export interface Wire {
   cutNext(place: "before" | "after"): void;
   /** Nothing that was asked for and has not happened yet happens any more. */
   calm(): void;
+  /** How often a link was cut because of `cutNext`. */
+  readonly cuts: () => number;
   /** How often an acknowledgement was lost, by statement. */
   readonly lost: Readonly<Record<Acknowledged, number>>;
   /** Claims whose end was not acknowledged, and about which their worker asked afterwards. */
@@ -39,6 +41,7 @@ export async function openWire(serverUrl: string): Promise<Wire> {
   const lost: Record<Acknowledged, number> = { claim: 0, finish: 0, send: 0, "node end": 0 };
   let wanted: Acknowledged | undefined;
   let cut: "before" | "after" | undefined;
+  let cuts = 0;
   let watched: Watched | undefined;
   const unacknowledged = new Set<string>();
   const askedAbout = new Set<string>();
@@ -48,6 +51,7 @@ export async function openWire(serverUrl: string): Promise<Wire> {
     if (cut !== undefined && bytes.includes("ph_")) {
       const place = cut;
       cut = undefined;
+      cuts++;
       return place === "before" ? "cut before" : "cut after";
     }
     if (wanted !== undefined && carries(bytes, wanted)) {
@@ -79,6 +83,7 @@ export async function openWire(serverUrl: string): Promise<Wire> {
   return {
     proxy,
     url: url.href,
+    cuts: () => cuts,
     lost,
     askedAbout,
     loseNext: (statement) => (wanted = statement),

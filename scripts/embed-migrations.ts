@@ -12,11 +12,20 @@ const entries = readdirSync(folder)
   .sort()
   .map((file) => {
     const source = readFileSync(new URL(file, folder), "utf8");
-    return `  { name: ${JSON.stringify(file.replace(/\.sql$/, ""))}, source: ${JSON.stringify(source)} },\n`;
+    const name = file.replace(/\.sql$/, "");
+    const entry = { name, oldestLibrary: oldestLibraryOf(name, source), source };
+    return `  ${JSON.stringify(entry)},\n`;
   });
 
 const text = `// Generated from migrations/*.sql by scripts/embed-migrations.ts. Do not edit.
-export const migrations: readonly { readonly name: string; readonly source: string }[] = [
+export interface Migration {
+  readonly name: string;
+  /** The oldest version of this library that may run on the schema that the migration makes. */
+  readonly oldestLibrary: string;
+  readonly source: string;
+}
+
+export const migrations: readonly Migration[] = [
 ${entries.join("")}];
 `;
 
@@ -24,4 +33,12 @@ if (!process.argv.includes("--check")) writeFileSync(target, text);
 else if (readFileSync(target, "utf8") !== text) {
   console.error("migrations.gen.ts is out of date: run `npm run migrations`");
   process.exitCode = 1;
+}
+
+/** Its first line says it: `-- oldest library: 0.4.0`. Those before 0017 say nothing, and all versions know them. */
+function oldestLibraryOf(name: string, source: string): string {
+  const [, said] = /^-- oldest library: (\d+\.\d+\.\d+)\n/.exec(source) ?? [];
+  if (said !== undefined) return said;
+  if (name < "0017") return "0.1.0";
+  throw new Error(`the first line of ${name}.sql must be \`-- oldest library: <version>\``);
 }

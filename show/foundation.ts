@@ -95,6 +95,7 @@ async function typesAndPlans(): Promise<void> {
   await run("npx", "--no-install", "tsc", "-p", "tsconfig.json");
   console.log("  ok   type tests: every @ts-expect-error in test/types is one");
   await runTests("database", "test/types", "test/plans", "test/store");
+  await runTests("long", "test/plans");
   await runTests("embedded");
 }
 

@@ -2,10 +2,12 @@
  * `npm run show -- <area>.<n>`: does one thing that Posthaste promises, for real, prints the figures, and exits with 1 if
  * they miss. Without an argument it lists what there is.
  */
+import endDescendantsWithThisProcess from "../packages/posthaste/test/support/end-descendants.ts";
 import { foundation } from "./foundation.ts";
 import { recovery } from "./recovery.ts";
 import type { Shows } from "./show.ts";
 import { speed } from "./speed.ts";
+import { trust } from "./trust.ts";
 import { worker } from "./worker.ts";
 import { workflows } from "./workflows.ts";
 
@@ -15,6 +17,7 @@ const areas: Readonly<Record<string, Shows>> = {
   worker,
   recovery,
   workflows,
+  trust,
 };
 
 const [wanted] = process.argv.slice(2);
@@ -28,6 +31,7 @@ if (show === undefined) {
   process.exitCode = wanted === undefined ? 0 : 2;
 } else {
   console.log(`${wanted}  ${show.title}\n`);
+  endDescendantsWithThisProcess();
   const startedAt = Date.now();
   try {
     await show.run();

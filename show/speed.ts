@@ -51,4 +51,5 @@ async function guards(): Promise<void> {
     "test/store",
     "test/worker/fence.test.ts",
   );
+  await runTests("long", "test/plans");
 }

@@ -20,7 +20,7 @@ export const workflows: Shows = {
     title:
       "a process killed, a link lost, a hang or an error at every step between a node's end and its follower's start",
     run: async () => {
-      await runTests("database", "test/chaos/node-steps.test.ts");
+      await runTests("long", "test/chaos/node-steps");
     },
   },
   5: {

@@ -24,20 +24,28 @@ function held(
   };
 }
 
+/** After an outage workers take a while to open their sessions again. */
+const SESSION_LOOKS = 50;
+const SESSION_LOOK_EVERY_MS = 200;
+
 /** @param sessions what their application_name begins with */
-async function terminate({ stage, random }: Scene, sessions: string): Promise<string | undefined> {
+async function terminate(scene: Scene, sessions: string): Promise<string | undefined> {
+  const { stage, random, hold } = scene;
   return stage.ask(async (client) => {
-    const { rows } = await client.query<{ name: string; pid: number }>(
-      `select application_name as name, pid from pg_stat_activity
-        where application_name like $1 order by application_name, pid`,
-      [`${sessions}%`],
-    );
-    const kinds = [...new Set(rows.map(({ name }) => name))];
-    if (kinds.length === 0) return undefined;
-    const kind = random.pick(kinds);
-    const { pid } = random.pick(rows.filter(({ name }) => name === kind));
-    await client.query("select pg_terminate_backend($1)", [pid]);
-    return `"${kind}", ${pid}`;
+    for (let look = 0; look < SESSION_LOOKS; look++, await hold(SESSION_LOOK_EVERY_MS)) {
+      const { rows } = await client.query<{ name: string; pid: number }>(
+        `select application_name as name, pid from pg_stat_activity
+          where application_name like $1 order by application_name, pid`,
+        [`${sessions}%`],
+      );
+      const kinds = [...new Set(rows.map(({ name }) => name))];
+      if (kinds.length === 0) continue;
+      const kind = random.pick(kinds);
+      const { pid } = random.pick(rows.filter(({ name }) => name === kind));
+      await client.query("select pg_terminate_backend($1)", [pid]);
+      return `"${kind}", ${pid}`;
+    }
+    return undefined;
   });
 }
 

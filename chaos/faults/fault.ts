@@ -11,8 +11,13 @@ export interface Scene {
   readonly random: Random;
   /** Waits, or is over sooner if the faults are. */
   readonly hold: (ms: number) => Promise<void>;
-  /** Somebody whom no other fault has at this moment, and none gets until this one is over; undefined: nobody is free. */
-  readonly takeMember: () => Member | undefined;
+  /** Waits until it is so, for a bounded time and no longer than there are faults. Returns whether it is. */
+  readonly until: (isSo: () => boolean, mostMs: number) => Promise<boolean>;
+  /**
+   * Waits for a member that no other fault has; none gets it until this fault is over. Undefined: there was none in a
+   * bounded time.
+   */
+  readonly takeMember: (isFit?: (member: Member) => boolean) => Promise<Member | undefined>;
 }
 
 export interface Fault {

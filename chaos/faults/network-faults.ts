@@ -6,38 +6,38 @@ import type { Fault, Scene } from "./fault.ts";
 function onWire(
   name: string,
   weight: number,
-  inflict: (wire: Wire, scene: Scene) => Promise<string>,
+  inflict: (wire: Wire, scene: Scene) => Promise<string | undefined>,
 ): Fault {
   return {
     name,
     weight,
     async inflict(scene) {
-      if (scene.random.chance(0.2)) {
-        return `producers: ${await inflict(scene.producers.wire, scene)}`;
-      }
-      const member = scene.takeMember();
-      if (member === undefined) return undefined;
-      return `${member.name}: ${await inflict(member.wire, scene)}`;
+      const victim = scene.random.chance(0.2) ? scene.producers : await scene.takeMember();
+      const did = victim && (await inflict(victim.wire, scene));
+      return did && `${victim.name}: ${did}`;
     },
   };
 }
 
-/** How long a certain statement is waited for. */
-const WATCH_MS = 2_000;
+/** How long a certain statement is waited for: on a busy machine a worker may send none for seconds. */
+const MOST_WATCH_MS = 10_000;
 
 function loseAcknowledgement(statement: Acknowledged, weight: number): Fault {
   return {
     name: `acknowledgement of a ${statement} lost`,
     weight,
     async inflict(scene) {
-      const member = statement === "send" ? undefined : scene.takeMember();
-      const wire = member?.wire ?? scene.producers.wire;
+      const member =
+        statement === "send"
+          ? scene.producers
+          : await scene.takeMember(({ sendsItself }) => statement !== "node end" || !sendsItself);
+      if (member === undefined) return undefined;
+      const { wire, name } = member;
       const before = wire.lost[statement];
       wire.loseNext(statement);
-      await scene.hold(WATCH_MS);
+      const isLost = await scene.until(() => wire.lost[statement] > before, MOST_WATCH_MS);
       wire.calm();
-      const times = wire.lost[statement] - before;
-      return times === 0 ? undefined : (member?.name ?? "producers");
+      return isLost ? name : undefined;
     },
   };
 }
@@ -47,12 +47,13 @@ export const networkFaults: readonly Fault[] = [
     proxy.cutAll();
     return "at once";
   }),
-  onWire("a link cut at a statement", 3, async (wire, { random, hold }) => {
+  onWire("a link cut at a statement", 3, async (wire, { random, until }) => {
     const place = random.pick(["before", "after"] as const);
+    const before = wire.cuts();
     wire.cutNext(place);
-    await hold(WATCH_MS);
+    const isCut = await until(() => wire.cuts() > before, MOST_WATCH_MS);
     wire.calm();
-    return `${place} it arrived`;
+    return isCut ? `${place} it arrived` : undefined;
   }),
   onWire("a network that is silent for a while", 2, async ({ proxy }, { random, hold }) => {
     const ms = random.between(500, 6_000);

@@ -12,7 +12,7 @@ function onMember(
     name,
     weight,
     async inflict(scene) {
-      const member = scene.takeMember();
+      const member = await scene.takeMember();
       if (member === undefined) return undefined;
       await member.ready();
       return `${member.name}: ${await inflict(member, scene)}`;

@@ -1,13 +1,29 @@
 import { defineConfig } from "vitest/config";
 
-// On a shared machine a process may stand still for a second. Where nobody is watching, what failed is tried once more
-// and the report says so; at a desk it fails at once.
-const retry = process.env["CI"] === undefined ? 0 : 1;
+/**
+ * Limits end what hangs. They are far longer than anything takes, because a test must pass on a machine that is busy with
+ * other things; nothing that failed is tried again. A test that needs no database still may wait for a processor.
+ */
+const patience = {
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
+  expect: { poll: { timeout: 30_000 } },
+};
+
+/**
+ * Files run one after the other in the same processes, which load the library once: that saves a third of the CPU time. A hook
+ * of vitest (`afterEach` …) in a module that tests import is therefore registered inside a function that each file calls.
+ */
+const shared = { isolate: false };
+
+const long = ["test/**/*.long.test.ts"];
 
 export default defineConfig({
   test: {
     // Most of them wait most of the time: for a server, a process, a poll.
-    maxWorkers: 3,
+    maxWorkers: 4,
+    // Of the whole run: when vitest is killed, its workers and every process that they have started end too.
+    globalSetup: ["test/support/end-descendants.ts"],
     projects: [
       {
         // No database, no processes: what `npm run check` runs.
@@ -19,6 +35,9 @@ export default defineConfig({
             "test/workflows/oracle-*.test.ts",
             "../../scripts/*.test.ts",
           ],
+          exclude: long,
+          ...shared,
+          ...patience,
         },
       },
       {
@@ -26,14 +45,14 @@ export default defineConfig({
           name: "database",
           include: ["test/**/*.test.ts"],
           exclude: [
+            ...long,
             "test/architecture.test.ts",
             "test/embedded/**",
             "test/workflows/oracle-*.test.ts",
           ],
           globalSetup: ["test/support/start-server.ts"],
-          retry,
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          ...shared,
+          ...patience,
         },
       },
       {
@@ -41,9 +60,18 @@ export default defineConfig({
         test: {
           name: "embedded",
           include: ["test/embedded/**/*.test.ts"],
-          retry,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          exclude: long,
+          ...patience,
+        },
+      },
+      {
+        // Long proofs, and what needs a Debian package: `npm run test:long`, which installs those.
+        test: {
+          name: "long",
+          include: long,
+          globalSetup: ["test/support/start-server.ts"],
+          ...patience,
+          testTimeout: 1_200_000,
         },
       },
     ],

@@ -1,16 +1,21 @@
+// oxlint-disable-next-line import/no-unassigned-import -- it must run before anything that imports pg
+import "./app/refuse-bundle.ts";
+
 export type {
   Admin,
-  DryRunOptions,
   ListWorkflowsOptions,
+  NotJudged,
+  PauseOptions,
   Pruned,
   QueueInfo,
   RecoveredTask,
   RecoveredWorkflows,
+  RecoverStaleOptions,
   RecoveryInfo,
   RecoveryResult,
   RepairedWorkflow,
-  Sweep,
   SweepOptions,
+  SweepResult,
   WorkerInfo,
   WorkflowDetails,
 } from "./admin/admin.ts";
@@ -97,7 +102,7 @@ export {
 } from "./domain/errors.ts";
 export type { InterruptionEvidence, RecoveryCause } from "./domain/interruption.ts";
 export type { Json } from "./domain/json.ts";
-export type { Logger } from "./domain/logger.ts";
+export type { AppLogger, Logger } from "./domain/logger.ts";
 export {
   fail,
   TaskError,
@@ -114,5 +119,5 @@ export {
   WORKFLOW_TERMINAL_STATES,
   WorkflowStatus,
 } from "./domain/workflow-lifecycle.ts";
-export type { LogLevel, WorkerOptions } from "./domain/worker-options.ts";
+export type { LogLevel, OnBlocked, WorkerOptions } from "./domain/worker-options.ts";
 export type { Worker } from "./worker/worker.ts";

@@ -10,11 +10,11 @@ import type { Logger } from "../domain/logger.ts";
 import type { Database } from "../engine/database.ts";
 import type { HookRunner } from "../engine/hooks.ts";
 import { planRecovery, recoverTasks } from "../engine/recover-tasks.ts";
-import type { RecoveredTask, Recoverer } from "../engine/recovered-tasks.ts";
+import { BY_ADMIN, type RecoveredTask, type Recoverer } from "../engine/recovered-tasks.ts";
 import { planSweep, sweepWorkers, type Sweep } from "../engine/sweep-workers.ts";
 import { isUuid } from "../engine/uuid-v7.ts";
 
-export type { RecoveredTask, Sweep };
+export type { RecoveredTask };
 
 /** A worker as it has registered itself. */
 export interface WorkerInfo {
@@ -30,8 +30,11 @@ export interface WorkerInfo {
   /** What else is known of its process: the version of Node, the platform. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly concurrency: number;
-  /** dead: others found that it is gone, and took its tasks. */
-  readonly state: "running" | "stopping" | "stopped" | "dead";
+  /**
+   * blocked: it is running, and at its last heartbeat its event loop had not turned for 2 s or more, so it claims and ends
+   * nothing. dead: others found that it is gone, and took its tasks.
+   */
+  readonly state: "running" | "blocked" | "stopping" | "stopped" | "dead";
   readonly startedAt: Date;
   readonly lastHeartbeatAt: Date;
   readonly diedAt: Date | null;
@@ -64,12 +67,17 @@ export interface RecoveryInfo {
   readonly evidence: InterruptionEvidence;
 }
 
-export interface DryRunOptions {
+export interface RecoverStaleOptions {
   /** Changes nothing and asks no hook; says what would be done. Default false. */
   readonly dryRun?: boolean;
+  /**
+   * Judges workers although PostgreSQL has started, or a standby was promoted, less than one threshold ago. Workers that
+   * have not been able to reconnect since then lose their tasks. Default false.
+   */
+  readonly force?: boolean;
 }
 
-export interface SweepOptions extends DryRunOptions {
+export interface SweepOptions extends RecoverStaleOptions {
   /** For this sweep: after how long without a heartbeat a worker is gone, 1–86,400,000. Default: that of `workerRecovery`. */
   readonly sweepThresholdMs?: number;
   /** For this sweep: how long a task that is given back waits, 0–86,400,000. Default: that of `workerRecovery`. */
@@ -78,7 +86,25 @@ export interface SweepOptions extends DryRunOptions {
   readonly config?: Partial<WorkerRecoveryConfig>;
 }
 
-export interface RecoveryResult {
+/** Why no worker and no claim was judged by its silence. */
+export interface NotJudged {
+  /** While the server was away no worker could be heard. */
+  readonly reason: "server started" | "server promoted";
+  /**
+   * When the threshold has passed since then. Null: a standby was promoted and no worker has connected since; the threshold
+   * begins when one does.
+   */
+  readonly until: Date | null;
+}
+
+interface Judgement {
+  /** Null: silence was judged. Resilient tasks are judged by their longer threshold, so perhaps later. */
+  readonly notJudged: NotJudged | null;
+}
+
+export interface SweepResult extends Sweep, Judgement {}
+
+export interface RecoveryResult extends Judgement {
   readonly recoveredCount: number;
   /** The same tasks, and those that a hook has left where they are. */
   readonly tasks: readonly RecoveredTask[];
@@ -106,13 +132,22 @@ export interface RecoveryAdmin {
    * otherwise. Works whether or not `workerRecovery` is enabled; with `config: { enabled: false }` tasks without an
    * `onCrash` are retried or failed by their policy instead.
    *
+   * For one threshold after a start of PostgreSQL or a promotion it judges nobody: `notJudged` says why and until when,
+   * and `force: true` judges anyway.
+   *
    *     const { workerIds, recoveredCount } = await app.admin.sweepStaleWorkers({ sweepThresholdMs: 60_000 });
    */
-  sweepStaleWorkers(options?: SweepOptions): Promise<Sweep>;
-  /** Gives back tasks that were claimed and not started, and that nobody vouches for any more. */
-  requeueStaleClaimed(options?: DryRunOptions): Promise<RecoveryResult>;
-  /** Recovers running tasks that nobody vouches for any more: by their `onCrash`, their policy and the hook. */
-  recoverStaleRunning(options?: DryRunOptions): Promise<RecoveryResult>;
+  sweepStaleWorkers(options?: SweepOptions): Promise<SweepResult>;
+  /**
+   * Gives back tasks that were claimed and not started, and that nobody vouches for any more. `notJudged` and `force`: as
+   * in `sweepStaleWorkers`; leases that are over are given back at any time.
+   */
+  requeueStaleClaimed(options?: RecoverStaleOptions): Promise<RecoveryResult>;
+  /**
+   * Recovers running tasks that nobody vouches for any more: by their `onCrash`, their policy and the hook. `notJudged` and
+   * `force`: as in `sweepStaleWorkers`.
+   */
+  recoverStaleRunning(options?: RecoverStaleOptions): Promise<RecoveryResult>;
 }
 
 export interface RecoveryAdminParts {
@@ -124,7 +159,6 @@ export interface RecoveryAdminParts {
   readonly definitions: NonNullable<Recoverer["definitions"]>;
 }
 
-const BY_ADMIN = "admin";
 const MOST_WORKERS = 1_000;
 const nobodyResilient = { multiplier: 1, flags: [] } as const;
 
@@ -137,6 +171,12 @@ function workerInfo({ queues, taskNames, metadata, ...row }: ListedWorker): Work
     taskNames: JSON.parse(taskNames) as string[],
     metadata: JSON.parse(metadata ?? "{}") as Record<string, string>,
   };
+}
+
+type ListedRecovery = Awaited<ReturnType<Database["store"]["listRecoveries"]>>[number];
+
+function recoveryInfo({ evidence, ...row }: ListedRecovery): RecoveryInfo {
+  return { ...row, evidence: JSON.parse(evidence) as InterruptionEvidence };
 }
 
 /** @param ask runs a question once the schema stands, again if the connection was lost */
@@ -153,15 +193,24 @@ export function makeRecoveryAdmin(
     log,
     definitions,
   };
-  const recoverEach = async (
-    given: DryRunOptions | undefined,
-    ...criteria: readonly Parameters<typeof recoverTasks>[1][]
+  // Asked before the tasks are: if the threshold passes in between, too much is said and not too little.
+  const findNotJudged = async (isForced: boolean, thresholdMs: number): Promise<Judgement> => ({
+    notJudged: isForced ? null : await ask(() => store.readServerStart(reads, thresholdMs)),
+  });
+  const recoverStale = async (
+    given: RecoverStaleOptions | undefined,
+    cause: "claim stale" | "run stale",
+    thresholdMs: number,
   ): Promise<RecoveryResult> => {
-    const run = readDryRun(given) ? planRecovery : recoverTasks;
-    const tasks: RecoveredTask[] = [];
-    for (const one of criteria) tasks.push(...(await ask(() => run(recoverer, one))));
+    const { dryRun, isForced } = readRecovery(given);
+    const run = dryRun ? planRecovery : recoverTasks;
+    const judgement = await findNotJudged(isForced, thresholdMs);
+    const stale = { cause, thresholdMs, ...nobodyResilient, isForced };
+    const tasks = await ask(() => run(recoverer, stale));
+    if (cause === "claim stale")
+      tasks.push(...(await ask(() => run(recoverer, { cause: "lease expired" }))));
     const recoveredCount = tasks.filter(({ decision }) => decision !== "skip").length;
-    return { recoveredCount, tasks };
+    return { recoveredCount, tasks, ...judgement };
   };
   return {
     workers: {
@@ -175,34 +224,28 @@ export function makeRecoveryAdmin(
       async list(options) {
         const { limit, taskId } = readListOptions(options);
         const rows = await ask(() => store.listRecoveries(reads, limit, taskId));
-        return rows.map(({ evidence, ...row }) => ({
-          ...row,
-          evidence: JSON.parse(evidence) as InterruptionEvidence,
-        }));
+        return rows.map(recoveryInfo);
       },
     },
     async sweepStaleWorkers(options) {
-      const { dryRun, settings } = readSweep(options, workerRecovery);
+      const { dryRun, isForced, settings } = readSweep(options, workerRecovery);
       const run = dryRun ? planSweep : sweepWorkers;
-      return ask(() => run({ ...recoverer, settings }, settings));
+      const judgement = await findNotJudged(isForced, settings.sweepThresholdMs);
+      const sweep = await ask(() => run({ ...recoverer, settings }, { ...settings, isForced }));
+      return { ...sweep, ...judgement };
     },
-    async requeueStaleClaimed(options) {
-      const thresholdMs = recovery.claimedStaleThresholdMs;
-      const stale = { cause: "claim stale", thresholdMs, ...nobodyResilient } as const;
-      return recoverEach(options, stale, { cause: "lease expired" });
-    },
-    async recoverStaleRunning(options) {
-      const thresholdMs = recovery.runningStaleThresholdMs;
-      return recoverEach(options, { cause: "run stale", thresholdMs, ...nobodyResilient });
-    },
+    requeueStaleClaimed: async (options) =>
+      recoverStale(options, "claim stale", recovery.claimedStaleThresholdMs),
+    recoverStaleRunning: async (options) =>
+      recoverStale(options, "run stale", recovery.runningStaleThresholdMs),
   };
 }
 
-function readDryRun(given: DryRunOptions | undefined): boolean {
-  const options = new OptionReader("options", given, ["dryRun"]);
-  const dryRun = options.flag("dryRun", false);
+function readRecovery(given: RecoverStaleOptions | undefined) {
+  const options = new OptionReader("options", given, ["dryRun", "force"]);
+  const read = { dryRun: options.flag("dryRun", false), isForced: options.flag("force", false) };
   refuse(options, "nothing was recovered");
-  return dryRun;
+  return read;
 }
 
 function readStaleAfter(given: { readonly staleAfterMs?: number } | undefined, otherwise: number) {
@@ -226,11 +269,8 @@ function readListOptions(
 }
 
 /** What was said for this sweep, over the config that was given for it, over the app's own. Asking for one enables it. */
-function readSweep(
-  given: SweepOptions | undefined,
-  own: WorkerRecoveryConfig,
-): { readonly dryRun: boolean; readonly settings: WorkerRecoveryConfig } {
-  const known = ["sweepThresholdMs", "recoveryDelayMs", "dryRun", "config"];
+function readSweep(given: SweepOptions | undefined, own: WorkerRecoveryConfig) {
+  const known = ["sweepThresholdMs", "recoveryDelayMs", "dryRun", "force", "config"];
   const options = new OptionReader("options", given, known);
   const { recoveryDelayMs: delayRule, sweepThresholdMs: thresholdRule } = workerRecoveryFields;
   const read = readGroup(options, "config", workerRecoveryFields);
@@ -242,6 +282,7 @@ function readSweep(
   const { sweepThresholdMs, recoveryDelayMs } = settings;
   const swept = {
     dryRun: options.flag("dryRun", false),
+    isForced: options.flag("force", false),
     settings: {
       ...settings,
       sweepThresholdMs: options.integer(

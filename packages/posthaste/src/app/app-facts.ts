@@ -1,4 +1,4 @@
-/** What the command line wants to know of an app, or tells it. */
+/** What the command line and the testing kit want to know of an app, or tell it. */
 import type { AnyWorkflow } from "../define/workflow.ts";
 import type { Setting } from "../domain/config-settings.ts";
 import type { Config } from "../domain/config.ts";
@@ -14,6 +14,8 @@ export interface AppFacts {
   readonly settings: readonly Setting[];
   /** The file that was loaded to get at the app: loading it again makes the app again. */
   readonly loadedFrom: (file: URL) => void;
+  /** Workers that are made from now on run blocking tasks beside the others, unless the config names a `file` for threads. */
+  readonly runBlockingInline: () => void;
 }
 
 export function hasAppFacts(value: unknown): boolean {

@@ -14,14 +14,17 @@ export function appListener(database: Database, config: Config, log: Logger): Li
     // Never long: its return ends the longer pauses of workers, and waits for results rely on it.
     backoff: { initialMs: dbRetryInitialMs, maxMs: Math.min(dbRetryMaxMs, 3_000) },
     onDown: (error) =>
-      log.warn(
-        { error: String(error) },
-        "the listener lost its connection; polling until it is back",
-      ),
-    onSilent: () =>
-      log.warn(
-        { pollEveryMs },
-        "notifications do not arrive: polling instead. Behind a pooler in transaction mode, give database.sessionUrl, a direct connection",
-      ),
+      log.warn({ error: String(error) }, "listener lost its connection; polling until it is back"),
+    onUp: (downMs) => log.info({ downMs: Math.round(downMs) }, "listener connected again"),
+    onSilent: ({ waitedMs, isPooled }) =>
+      isPooled
+        ? log.warn(
+            { pollEveryMs },
+            "notifications do not arrive through a pooler; polling instead. Give database.sessionUrl, a direct connection, to listen on",
+          )
+        : log.warn(
+            { waitedMs, pollEveryMs },
+            "no echo of our own notification so far; polling until one arrives",
+          ),
   });
 }

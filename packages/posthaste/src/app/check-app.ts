@@ -6,13 +6,17 @@ import type { AnyWorkflow } from "../define/workflow.ts";
 import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Database } from "../engine/database.ts";
+import { explainRefusal } from "../engine/repeat-safely.ts";
+import { findWaitingNames } from "../engine/unknown-tasks.ts";
 
 export interface CheckApp {
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
   readonly workflows: readonly AnyWorkflow[];
-  readonly config: Pick<Config, "queues">;
+  readonly config: Pick<Config, "queues" | "unknownTaskGraceMs">;
   readonly database: Database;
+  /** The queues that the app's definitions name. */
+  readonly definedQueues: readonly string[];
   readonly live: boolean;
 }
 
@@ -31,6 +35,8 @@ export async function checkApp(app: CheckApp): Promise<Problem[]> {
   if (live) {
     try {
       await database.ensureSchema();
+      problems.push(...(await explainRefusal(unservedQueues(app))));
+      problems.push(...(await waitingNames(database, config.unknownTaskGraceMs)));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       problems.push({
@@ -41,4 +47,29 @@ export async function checkApp(app: CheckApp): Promise<Problem[]> {
     }
   }
   return problems;
+}
+
+/** Before the first worker runs, a queue without one is no mistake of the app, unless tasks wait in it. */
+async function unservedQueues({ database, definedQueues }: CheckApp): Promise<Problem[]> {
+  const { store, reads } = database;
+  const unserved = await store.queuesInUse.check(reads, definedQueues);
+  return unserved
+    .filter(({ isWaiting, hasWorkers }) => isWaiting || hasWorkers)
+    .map(({ queue, isWaiting }) => ({
+      path: "queues",
+      message:
+        `no living worker serves "${queue}", ${isWaiting ? "and tasks wait in it" : "which a definition names"}; ` +
+        "start a worker that lists it in its queues",
+    }));
+}
+
+/** Tasks that wait although their queue is served: no living worker of it has a handler for their name. */
+async function waitingNames(database: Database, graceMs: number): Promise<Problem[]> {
+  const waiting = await findWaitingNames(database, graceMs);
+  return waiting.map(({ queue, name, count }) => ({
+    path: `queues.${queue}`,
+    message:
+      `${count} ${count === 1 ? "task" : "tasks"} named "${name}" waited for more than ${graceMs} ms, and no living worker of ` +
+      "this queue has a handler for that name; start a worker that has one, or cancel them",
+  }));
 }

@@ -6,6 +6,7 @@ import { Sender } from "../client/sender.ts";
 import { Starter } from "../client/starter.ts";
 import { taskHandle } from "../client/task-handle.ts";
 import { workflowRun } from "../client/workflow-run.ts";
+import { definedQueues } from "../define/defined-queues.ts";
 import type { SendOptions } from "../define/send-options.ts";
 import type { StartArguments } from "../define/start-options.ts";
 import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
@@ -14,19 +15,20 @@ import type { TaskHandle } from "../define/task-handle.ts";
 import { withNested } from "../define/workflow-rules.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
 import type { WorkflowRun } from "../define/workflow-run.ts";
+import { bundleProblem } from "../domain/bundled.ts";
 import { configSettings } from "../domain/config-settings.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
-import { atLevel } from "../domain/level-logger.ts";
-import type { Logger } from "../domain/logger.ts";
+import { atLevel, childLogger, fromAppLogger, writesDebug, type Logger } from "../domain/logger.ts";
 import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
 import { Database } from "../engine/database.ts";
+import { despiteSilence } from "../engine/despite-silence.ts";
 import { hookRunner } from "../engine/hooks.ts";
 import { retentionRounds } from "../engine/prune.ts";
 import { requireUuid } from "../engine/uuid-v7.ts";
 import { startMaintenance } from "../reaper/maintenance.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
 import { version } from "../version.ts";
-import { isInsideTask } from "../worker/stray-errors.ts";
+import { currentTask } from "../worker/stray-errors.ts";
 import { taskRegistry } from "../worker/task-registry.ts";
 import { ThreadPool } from "../worker/threads/thread-pool.ts";
 import { Worker } from "../worker/worker.ts";
@@ -40,6 +42,8 @@ import { readAppConfig, type AppConfig } from "./read-app-config.ts";
 import { runUntilSignal } from "./run-until-signal.ts";
 import { readItems, type SendManyItem } from "./send-many-items.ts";
 import { threadProblems, threadProgram } from "./threads/thread-program.ts";
+import { warnWaitingHandlers } from "./waiting-handlers.ts";
+import { warnWhenForgotten } from "./forgotten-app.ts";
 import { onStage, threadStage } from "./threads/thread-stage.ts";
 
 export interface Posthaste extends AsyncDisposable {
@@ -70,11 +74,17 @@ export interface Posthaste extends AsyncDisposable {
   workflow<W extends AnyWorkflow>(workflow: W, id: string): WorkflowRun<W>;
   /** A worker for this app's tasks; `await worker.start()` begins. */
   worker(options?: WorkerOptions): Worker;
-  /** Runs a worker until SIGTERM or SIGINT, and returns when it has stopped. A second signal hurries. */
+  /**
+   * Runs a worker until SIGTERM or SIGINT, and returns when it has stopped. A second signal hurries. After a signal the app is closed,
+   * so that a program which ends here exits.
+   */
   runWorker(options?: WorkerOptions): Promise<void>;
   /** What operators ask and do. */
   readonly admin: Admin;
-  /** What is wrong with the app, as far as can be seen without running it; `live` asks the database too. */
+  /**
+   * What is wrong with the app, as far as can be seen without running it. `live` asks the database too: whether its schema is
+   * right, and which queues no living worker serves although tasks wait in them or, once workers run, a definition names them.
+   */
   check(options?: { readonly live?: boolean }): Promise<readonly Problem[]>;
   /** Applies missing migrations, or with `autoMigrate: false` only verifies that there are none. */
   ensureSchema(): Promise<void>;
@@ -106,9 +116,10 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       config: parts.config,
       settings: configSettings(parts.config, given, process.env),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
+      runBlockingInline: () => (parts.isBlockingInline = parts.namedFile === undefined),
     }),
     async send(task, ...[input, options]) {
-      return handleOf(parts, await sender.send(task, input, options, isInsideTask()));
+      return handleOf(parts, await sender.send(task, input, options, currentTask() !== undefined));
     },
     async sendMany(task, items, { tx, ...shared } = {}) {
       const ids = await sender.sendMany(task, readItems(task, items, shared), tx);
@@ -120,7 +131,10 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     task: (_task, id) => handleOf(parts, requireUuid(id)),
     workflow: (_workflow, id) => runOf(parts, requireUuid(id, "run")),
     worker: (options) => makeWorker(parts, options),
-    runWorker: (options) => runUntilSignal(makeWorker(parts, options)),
+    async runWorker(options) {
+      const isSignalled = await runUntilSignal(makeWorker(parts, options));
+      if (isSignalled) await app.close(); // or its sessions would keep a process alive that was told to end
+    },
     admin: makeAdmin(
       { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
       parts.config,
@@ -154,7 +168,7 @@ function assemble(given: AppConfig) {
     hooks: listed,
     file: namedFile,
   } = readAppConfig(given, process.env);
-  const log = given.logger ?? jsonLogger("info");
+  const log = given.logger === undefined ? jsonLogger("info") : fromAppLogger(given.logger);
   const logAt = (level: LogLevel | undefined): Logger =>
     given.logger === undefined && level !== undefined ? jsonLogger(level) : atLevel(log, level);
   const location = new DatabaseLocation(config, log);
@@ -162,13 +176,13 @@ function assemble(given: AppConfig) {
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
   const listener = appListener(database, config, log);
   const { notifyPollIntervalMs: pollEveryMs } = config.resilience;
-  const waiting = { database, listener, pollEveryMs, log };
+  const workers = new Set<Worker>();
+  const waiting = { database, listener, pollEveryMs, log, onWait: warnWaitingHandlers(workers) };
   const waits = new ResultWaits({ ...waiting, awaited: awaitedTasks });
   const runWaits = new ResultWaits({ ...waiting, awaited: awaitedRuns });
   const hooks = hookRunner(listed, log);
   const sender = new Sender(database, config, log, hooks.emit);
   const starter = new Starter(database, config, log);
-  const workers = new Set<Worker>();
   /** What a thread for blocking tasks loads. */
   const file = namedFile;
   return {
@@ -177,9 +191,11 @@ function assemble(given: AppConfig) {
     tasks,
     contracts,
     workflows,
+    definedQueues: definedQueues([...contracts, ...tasks], workflows),
     definitions: new Map([...contracts, ...tasks].map((task) => [task.name, task])),
     context,
     logAt,
+    writesDebug: writesDebug(given.logger),
     location,
     database,
     listener,
@@ -189,8 +205,14 @@ function assemble(given: AppConfig) {
     sender,
     starter,
     workers,
+    endWatch: warnWhenForgotten({
+      sessionCount: () => database.sessionCount,
+      isBusy: () => workers.size > 0 || waits.isWaiting || runWaits.isWaiting,
+      log,
+    }),
     namedFile,
     file,
+    isBlockingInline: false,
   };
 }
 
@@ -209,11 +231,20 @@ function runOf<W extends AnyWorkflow>(
 }
 
 function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
-  const { config, tasks, context, hooks, logAt, database, listener, workers, file } = parts;
+  const { config, tasks, context, hooks, logAt, database, listener, workers } = parts;
+  const { file, isBlockingInline } = parts;
+  const bundled = bundleProblem();
+  if (bundled !== undefined) throw new PosthasteError("CONFIG_INVALID", bundled);
   const { plan, problems } = readWorkerOptions(options, config, availableParallelism());
-  const found = [...problems, ...threadProblems(tasks, file)];
+  const found = [...problems, ...(isBlockingInline ? [] : threadProblems(tasks, file))];
   if (found.length > 0) {
     throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", found);
+  }
+  if (tasks.length === 0) {
+    throw new PosthasteError(
+      "CONFIG_INVALID",
+      "the app has no task that a worker could run; list its tasks: posthaste({ tasks: [...] })",
+    );
   }
   const log = logAt(plan.logLevel);
   const worker = new Worker({
@@ -222,23 +253,26 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
     plan,
     registry: taskRegistry(tasks),
     hosts: parts.sender.hosts,
-    threads: file && threadPool(parts, file, plan.threads, log),
+    threads: isBlockingInline ? undefined : file && threadPool(parts, file, plan.threads, log),
     listener,
     version,
     log,
+    logsEveryTask: plan.logLevel === undefined ? parts.writesDebug : plan.logLevel === "debug",
     makeContext: context,
     hooks,
     sendChild: childSender(parts),
-    startMaintenance: ({ workerId, leads }) =>
+    startMaintenance: ({ workerId, leads, mayJudge }) =>
       startMaintenance({
         database,
         recovery: config.recovery,
         workerRecovery: plan.workerRecovery,
+        unknownTaskGraceMs: config.unknownTaskGraceMs,
         workerId,
         hooks,
-        log,
+        log: childLogger(log, { worker: workerId }),
         definitions: parts.definitions,
         isLeader: leads,
+        mayJudge,
         prune: retentionRounds(database, config.recovery, log),
       }),
     onStopped: () => workers.delete(worker),
@@ -280,21 +314,19 @@ function threadServices(parts: Parts): () => Promise<BodyServices> {
 }
 
 /** In the order in which they need each other: workers write their last results before the connections go. */
-async function closeAll({
-  workers,
-  sender,
-  starter,
-  hooks,
-  waits,
-  runWaits,
-  listener,
-  database,
-  location,
-}: Parts): Promise<void> {
+async function closeAll(parts: Parts): Promise<void> {
+  const { workers, database, location, endWatch } = parts;
+  endWatch();
   await Promise.all([...workers].map((worker) => worker.stop()));
+  const abandon = (): void => database.abandon();
+  await despiteSilence(database, () => closeConnections(parts), abandon);
+  await location.release();
+}
+
+async function closeConnections(parts: Parts): Promise<void> {
+  const { sender, starter, hooks, waits, runWaits, listener, database } = parts;
   await Promise.all([sender.close(), starter.close()]);
   await hooks.idle();
   await Promise.all([waits.close(), runWaits.close(), listener.close()]);
   await database.close();
-  await location.release();
 }

@@ -7,7 +7,7 @@ import { isContract, isTask, type AnyContract, type AnyTask } from "../define/ta
 import { isWorkflow, type AnyWorkflow } from "../define/workflow.ts";
 import { DEFAULT_QUEUE, readConfig, type Config, type Environment } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
-import type { Logger } from "../domain/logger.ts";
+import type { AppLogger } from "../domain/logger.ts";
 import { article } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
 import { isRecord, shown } from "../domain/option-reader.ts";
@@ -58,8 +58,16 @@ export interface AppConfig {
   readonly startAhead?: boolean;
   /** How long a claim is good without a renewal; at least two claimer heartbeats. Default 60,000. */
   readonly claimLeaseMs?: number;
-  /** What a worker does with a task whose name it does not know: fail it, or leave it to others. Default "fail". */
-  readonly unknownTasks?: "fail" | "release";
+  /**
+   * What a worker does with a task whose name it does not know: put it back in its place for a worker that knows it, or fail it
+   * at once with WORKER_RESOLUTION_ERROR. Default "wait".
+   */
+  readonly unknownTasks?: "wait" | "fail";
+  /**
+   * With "wait": a task whose name no worker ever listed fails after so long in a queue that a living worker serves,
+   * 1,000–604,800,000. Default 300,000.
+   */
+  readonly unknownTaskGraceMs?: number;
   /** When a worker counts as gone, what becomes of its tasks, and how long what is over is kept. */
   readonly recovery?: RecoveryOptions;
   /** Whether workers sweep others that fell silent, and when. Anything that is said here enables it, except `enabled: false`. */
@@ -87,8 +95,11 @@ export interface AppConfig {
    *     export const app = makeApp({ file: import.meta.url, tasks });
    */
   readonly file?: string | URL;
-  /** Any object with pino's debug, info, warn and error. Default: JSON lines to stderr, level info. */
-  readonly logger?: Logger;
+  /**
+   * Any object with pino's debug, info, warn and error: pino itself, `console`, or your own. It is called with the fields first
+   * and the text second. Default: JSON lines to stderr, level info.
+   */
+  readonly logger?: AppLogger;
 }
 
 export interface QueueOptions {

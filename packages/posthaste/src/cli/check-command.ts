@@ -16,7 +16,10 @@ export function checkCommand(): Command {
       "show every setting of an app and say what is wrong, without running it; exit code 1 if anything is",
     )
     .argument("<app>", "the file that exports the app, e.g. app.ts")
-    .option("--live", "ask the database too: does it answer, and is its schema right?")
+    .option(
+      "--live",
+      "ask the database too: does it answer, is its schema right, does a worker serve every queue?",
+    )
     .action(async (file: string, { live = false }: { live?: boolean }) => {
       const app = await loadApp(file);
       try {

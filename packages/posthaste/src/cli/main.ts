@@ -13,6 +13,7 @@ import { workerCommand } from "./worker-command.ts";
 import { workflowCommand } from "./workflow-command.ts";
 
 export async function main(args: readonly string[]): Promise<number> {
+  process.stdout.on("error", endWithReader);
   const program = new Command("posthaste")
     .description("typed background tasks on the PostgreSQL you already have")
     .version(version)
@@ -40,6 +41,12 @@ export async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     return exitCodeOf(error);
   }
+}
+
+/** `posthaste --help | head`: the reader has what it wanted. Any other failure to write is one of the command's. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code === "EPIPE") process.exit();
+  throw error;
 }
 
 function exitCodeOf(error: unknown): number {

@@ -17,15 +17,24 @@ interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** Behind the grace: a child that stops in good order needs less, one whose event loop is blocked never stops. */
+const KILL_AFTER_GRACE_MS = 4_000;
+
+export interface Supervision {
+  readonly processes: number;
+  /** How long children let their tasks end when they are told to stop. */
+  readonly shutdownGraceMs: number;
+}
+
 /** Resolves with the exit code, when every child is gone. */
-export async function supervise(count: number): Promise<number> {
-  const supervisor = new Supervisor();
+export async function supervise({ processes, shutdownGraceMs }: Supervision): Promise<number> {
+  const supervisor = new Supervisor(shutdownGraceMs);
   const unhook = onStopSignals(
     () => supervisor.stop(),
     () => supervisor.hurry(),
   );
   try {
-    return await supervisor.run(count);
+    return await supervisor.run(processes);
   } finally {
     unhook();
   }
@@ -35,11 +44,18 @@ class Supervisor {
   readonly #log = jsonLogger("info");
   readonly #children = new Set<ChildProcess>();
   readonly #stopping = new AbortController();
+  readonly #graceMs: number;
+  #killing: NodeJS.Timeout | undefined;
   #exitCode = 0;
+
+  constructor(graceMs: number) {
+    this.#graceMs = graceMs;
+  }
 
   async run(count: number): Promise<number> {
     this.#log.info({ processes: count, pid: process.pid }, "supervisor started");
     await Promise.all(Array.from({ length: count }, () => this.#keepOne()));
+    clearTimeout(this.#killing);
     this.#log.info({ exitCode: this.#exitCode }, "supervisor stopped");
     return this.#exitCode;
   }
@@ -49,6 +65,7 @@ class Supervisor {
     this.#log.info({ processes: this.#children.size }, "supervisor stops");
     this.#stopping.abort();
     for (const child of this.#children) child.kill("SIGTERM");
+    this.#killAfter(this.#graceMs);
   }
 
   hurry(): void {
@@ -56,6 +73,21 @@ class Supervisor {
       // A child that is just going has no channel any more, and needs no hurrying.
       if (child.connected) child.send(HURRY, () => undefined);
     }
+    this.#killAfter(0);
+  }
+
+  /** A child that ignores SIGTERM, because a handler blocks its event loop or catches the signal, is killed. */
+  #killAfter(graceMs: number): void {
+    clearTimeout(this.#killing);
+    this.#killing = setTimeout(() => {
+      for (const child of this.#children) {
+        this.#log.error(
+          { pid: child.pid, graceMs, waitedMs: graceMs + KILL_AFTER_GRACE_MS },
+          "worker process did not stop after SIGTERM; killing it with SIGKILL, its tasks follow their crash rule",
+        );
+        child.kill("SIGKILL");
+      }
+    }, graceMs + KILL_AFTER_GRACE_MS);
   }
 
   /** One place for a child: whenever it is empty it is filled again, until the supervisor stops. */
@@ -73,9 +105,12 @@ class Supervisor {
         this.stop();
         return;
       }
-      const pauseMs = pauses.after(performance.now() - startedAt);
-      this.#log.warn({ ...exit, pauseMs }, "a worker process died and is started again");
-      await pause(pauseMs, this.#stopping.signal);
+      const restartInMs = pauses.after(performance.now() - startedAt);
+      this.#log.warn(
+        { ...exit, restartInMs },
+        `worker process died${byWhat(exit)}; starting another`,
+      );
+      await pause(restartInMs, this.#stopping.signal);
     }
   }
 
@@ -102,6 +137,13 @@ class Supervisor {
       });
     });
   }
+}
+
+/** SIGKILL leaves no other trace in the supervisor: the child's own last line, or the kernel's log, says which it was. */
+function byWhat({ code, signal }: Exit): string {
+  if (signal === "SIGKILL")
+    return " by SIGKILL (its event loop was blocked, memory ran out, or an operator killed it)";
+  return signal === null ? ` with exit code ${code}` : ` by ${signal}`;
 }
 
 /** Told to stop, a child ends with 0; one that had not yet begun to listen ends by the signal itself. */

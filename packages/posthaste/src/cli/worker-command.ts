@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
 import type { WorkerOptions } from "../domain/worker-options.ts";
+import { workerFields } from "../domain/worker-options-fields.ts";
 import { loadApp } from "./load-app.ts";
 import { wholeNumber } from "./option-values.ts";
 import { runSupervised } from "./supervised-worker.ts";
@@ -26,6 +27,8 @@ const supervisedFlag = new Option("--supervised").hideHelp();
 const moreHelp = `
 A flag wins over its environment variable.
 The first SIGTERM or SIGINT lets running tasks end, a second one gives them back at once.
+With --processes a child that does not stop within the grace and 4 s more is killed.
+Exit codes: 0 stopped, 1 failed, 2 called wrongly, 137 ended by SIGKILL because its event loop was blocked (--on-blocked).
 
 Examples:
   posthaste worker app.ts --concurrency 8
@@ -41,7 +44,8 @@ export function workerCommand(): Command {
     .addHelpText("after", moreHelp)
     .action(async (file: string, { processes, supervised, ...options }: WorkerCommandOptions) => {
       if (processes !== undefined && !supervised) {
-        process.exitCode = await supervise(processes);
+        const { shutdownGraceMs = workerFields.shutdownGraceMs.default } = options;
+        process.exitCode = await supervise({ processes, shutdownGraceMs });
         return;
       }
       const app = await loadApp(file);

@@ -25,6 +25,8 @@ export interface ResultWaitsOptions {
   readonly listener: Listener;
   readonly pollEveryMs: number;
   readonly log: Logger;
+  /** Told of every wait; what it returns is called when the wait is over. */
+  readonly onWait?: (id: string) => (() => void) | undefined;
 }
 
 /** What is waited for. */
@@ -48,6 +50,8 @@ export const awaitedRuns: AwaitedKind = {
 };
 
 const MOST_IDS = 1_000;
+/** So many polls in a row find nothing before a wait ends: a restore may show empty tables for a moment. */
+const POLLS_IN_VAIN = 2;
 /** A listener that does not come up must not keep anybody from reading a result that is there. */
 const LISTEN_PATIENCE_MS = 1_000;
 
@@ -55,6 +59,8 @@ export class ResultWaits {
   readonly #options: ResultWaitsOptions;
   readonly #channel: string;
   readonly #waiting = new Map<string, Set<Waiter>>();
+  /** How many polls in a row have not found the task, where the last one has not. */
+  readonly #missed = new Map<string, number>();
   readonly #registrations: NaturalBatcher<string, StoredResult>;
   readonly #reads: NaturalBatcher<string, StoredResult>;
   #ear: Subscription | undefined;
@@ -74,7 +80,9 @@ export class ResultWaits {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       if (this.#isClosed) throw closed();
+      const leftBehind = this.#options.onWait?.(id);
       const leave = (): void => {
+        leftBehind?.();
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);
         this.#forget(id, waiter);
@@ -98,8 +106,15 @@ export class ResultWaits {
       this.#remember(id, waiter);
       this.#listen()
         .then(() => this.#registrations.add(id))
-        .then((stored) => this.#settle(stored, waiter.reject), waiter.reject);
+        .then((stored) => {
+          if (stored.exists) this.#settle(stored);
+          else waiter.reject(this.#options.awaited.notFound(id)); // never sent, or in a transaction that is open
+        }, waiter.reject);
     });
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting.size > 0;
   }
 
   async close(): Promise<void> {
@@ -116,12 +131,22 @@ export class ResultWaits {
     await store.awaitResults.forget(reads, this.#channel).catch(() => undefined);
   }
 
-  #settle(stored: StoredResult, onMissing?: (error: PosthasteError) => void): void {
-    if (!stored.exists) onMissing?.(this.#options.awaited.notFound(stored.id));
-    else if (stored.status !== null) {
-      // Resolving removes from the set, which a set allows while it is walked.
-      for (const { resolve } of this.#waiting.get(stored.id) ?? []) resolve(stored);
-    }
+  #settle(stored: StoredResult): void {
+    if (!stored.exists) return this.#miss(stored.id);
+    this.#missed.delete(stored.id);
+    if (stored.status === null) return;
+    // Resolving removes from the set, which a set allows while it is walked.
+    for (const { resolve } of this.#waiting.get(stored.id) ?? []) resolve(stored);
+  }
+
+  /** Pruned, or lost with what a failover or a restore did not bring along: it will never end. */
+  #miss(id: string): void {
+    const waiters = this.#waiting.get(id);
+    if (waiters === undefined) return;
+    const missed = (this.#missed.get(id) ?? 0) + 1;
+    this.#missed.set(id, missed);
+    if (missed < POLLS_IN_VAIN) return;
+    for (const { reject } of waiters) reject(this.#options.awaited.notFound(id));
   }
 
   async #listen(): Promise<void> {
@@ -220,7 +245,9 @@ export class ResultWaits {
   #forget(id: string, waiter: Waiter): void {
     const others = this.#waiting.get(id);
     others?.delete(waiter);
-    if (others?.size === 0) this.#waiting.delete(id);
+    if (others?.size !== 0) return;
+    this.#waiting.delete(id);
+    this.#missed.delete(id);
   }
 }
 

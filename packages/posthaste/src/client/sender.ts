@@ -6,11 +6,12 @@ import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { article } from "../domain/names.ts";
+import { joinCallers } from "../engine/callers-transaction.ts";
 import { composeTask, inputProblems, type OutgoingTask } from "../engine/compose-task.ts";
 import type { Database } from "../engine/database.ts";
 import type { Emitters } from "../engine/hooks.ts";
 import { LocalHosts } from "../engine/local-hosts.ts";
-import { isRepeatable } from "../engine/repeat-safely.ts";
+import { mayPass } from "../engine/repeat-safely.ts";
 import { sendChildInTransaction, sendChildren, type ChildTask } from "../engine/send-children.ts";
 import { sendStream } from "../engine/send-stream.ts";
 import { CHUNK_TASKS, sendBulk, sendInTransaction, sendOnce } from "../engine/send-tasks.ts";
@@ -20,7 +21,7 @@ import { NaturalBatcher } from "../runtime/natural-batcher.ts";
 import { OneAtATime } from "../runtime/one-at-a-time.ts";
 import { nextTurn } from "../runtime/pause.ts";
 import type { Claim } from "../store/queries/complete-with-effects.ts";
-import { joinTransaction } from "../store/transaction.ts";
+import { UnservedQueues } from "./unserved-queues.ts";
 
 export interface ManyItem {
   readonly input: unknown;
@@ -40,6 +41,7 @@ export class Sender {
   readonly #children: NaturalBatcher<ChildTask, string>;
   readonly #bulk = new OneAtATime();
   readonly #warned = new Set<string>();
+  readonly #unserved: UnservedQueues;
 
   /** Workers of the same app. */
   readonly hosts = new LocalHosts();
@@ -50,6 +52,10 @@ export class Sender {
     this.#log = log;
     this.#emit = emit;
     this.#waker = new WorkerWaker(database.store, log);
+    this.#unserved = new UnservedQueues({
+      findUnserved: (queues) => database.store.queuesInUse.unserved(database.reads, queues),
+      log,
+    });
     this.#plain = new NaturalBatcher(
       (tasks) => sendTogether({ database, waker: this.#waker, hosts: this.hosts }, tasks),
       MOST_TOGETHER,
@@ -78,7 +84,7 @@ export class Sender {
     const composed = await this.#compose(task, input, options);
     const outgoing = isInsideTask ? { ...composed, mayStartHere: false } : composed;
     if (options?.tx !== undefined) {
-      const tx = joinTransaction(options.tx);
+      const tx = await joinCallers(this.#database, options.tx);
       const [id = outgoing.id] = await sendInTransaction(this.#database, tx, [outgoing]);
       return this.#sent(outgoing, id);
     }
@@ -95,11 +101,9 @@ export class Sender {
   ): Promise<string> {
     requireContract(task);
     const child = { parent, task: await this.#compose(task, input, options) };
-    const id =
-      options?.tx === undefined
-        ? await this.#children.add(child)
-        : await sendChildInTransaction(this.#database, joinTransaction(options.tx), child);
-    return this.#sent(child.task, id);
+    if (options?.tx === undefined) return this.#sent(child.task, await this.#children.add(child));
+    const tx = await joinCallers(this.#database, options.tx);
+    return this.#sent(child.task, await sendChildInTransaction(this.#database, tx, child));
   }
 
   /** All or none, and every problem is reported. */
@@ -122,7 +126,7 @@ export class Sender {
     const ids =
       tx === undefined
         ? await this.#bulk.run(() => sendBulk(this.#database, this.#waker, outgoing))
-        : await sendInTransaction(this.#database, joinTransaction(tx), outgoing);
+        : await sendInTransaction(this.#database, await joinCallers(this.#database, tx), outgoing);
     return this.#sentAll(outgoing, ids);
   }
 
@@ -139,7 +143,7 @@ export class Sender {
     try {
       await sendStream(this.#database, this.#waker, keep());
     } catch (error) {
-      if (!isRepeatable(error)) throw error;
+      if (!mayPass(error)) throw error;
       for await (const part of parts) for (const outgoing of part) sent.push(outgoing);
       await sendBulk(this.#database, this.#waker, sent, true);
     }
@@ -150,14 +154,17 @@ export class Sender {
   }
 
   /** A task that stood already under its key was not sent now. */
-  #sent({ id, name, queue }: OutgoingTask, storedId: string): string {
-    if (id === storedId) this.#emit.taskSent?.({ id, name, queue });
+  #sent(task: OutgoingTask, storedId: string): string {
+    const { id, name, queue } = task;
+    if (id !== storedId) return storedId;
+    this.#unserved.sent(task);
+    this.#emit.taskSent?.({ id, name, queue });
     return storedId;
   }
 
   #sentAll(tasks: readonly OutgoingTask[], ids: string[]): string[] {
-    if (this.#emit.taskSent !== undefined)
-      for (const [nth, task] of tasks.entries()) this.#sent(task, ids[nth] ?? task.id);
+    if (this.#emit.taskSent === undefined) for (const task of tasks) this.#unserved.sent(task);
+    else for (const [nth, task] of tasks.entries()) this.#sent(task, ids[nth] ?? task.id);
     return ids;
   }
 
@@ -195,7 +202,7 @@ export class Sender {
       this.#children.idle(),
       this.#bulk.run(async () => undefined),
     ]);
-    await this.#waker.flush();
+    await Promise.all([this.#waker.flush(), this.#unserved.close()]);
   }
 
   /** At once where the schema answers at once: a promise per task would be paid a hundred thousand times. */
@@ -231,7 +238,7 @@ export class Sender {
     if (warnBytes === null || inputBytes <= warnBytes || this.#warned.has(name)) return;
     this.#warned.add(name);
     this.#log.warn(
-      { task: name, bytes: inputBytes, warnBytes },
+      { name, bytes: inputBytes, warnBytes },
       "a large input was sent; said once per task",
     );
   }

@@ -10,6 +10,7 @@ import type { Logger } from "../domain/logger.ts";
 import { article } from "../domain/names.ts";
 import { OptionReader } from "../domain/option-reader.ts";
 import { inputProblems, readId, readKey } from "../engine/compose-task.ts";
+import { joinCallers } from "../engine/callers-transaction.ts";
 import type { Database } from "../engine/database.ts";
 import { resolveGraphs, type ResolvedGraph } from "../engine/resolve-graph.ts";
 import {
@@ -21,7 +22,6 @@ import {
 import { uuidV7 } from "../engine/uuid-v7.ts";
 import { WorkerWaker } from "../engine/wake-workers.ts";
 import { NaturalBatcher } from "../runtime/natural-batcher.ts";
-import { joinTransaction } from "../store/transaction.ts";
 
 const MOST_TOGETHER = 200;
 
@@ -54,8 +54,10 @@ export class Starter {
   ): Promise<string> {
     requireWorkflow(workflow);
     const run = await this.#compose(workflow, input, options);
-    if (options?.tx !== undefined)
-      return startInTransaction(this.#database, joinTransaction(options.tx), this.#stored, run);
+    if (options?.tx !== undefined) {
+      const tx = await joinCallers(this.#database, options.tx);
+      return startInTransaction(this.#database, tx, this.#stored, run);
+    }
     const isGuarded = options?.id !== undefined || options?.key !== undefined;
     return (isGuarded ? this.#guarded : this.#plain).add(run);
   }

@@ -22,6 +22,9 @@ export interface CallersTransaction {
 }
 
 export interface SendOptions extends TaskOptions {
-  /** Joins the caller's transaction: a `pg` client inside one, or anything with its `query(text, values)`. */
+  /**
+   * Joins the caller's transaction: a `pg` client inside one, or anything with its `query(text, values)`. A pool, a client
+   * outside of a transaction and a client of another database are refused with VALIDATION_FAILED.
+   */
   readonly tx?: CallersTransaction;
 }

@@ -47,7 +47,7 @@ export interface TaskContext {
   readonly signal: AbortSignal;
   /** Which node of which run the task is; undefined for a task that is none. */
   readonly workflow: NodeContext | undefined;
-  /** Every line carries the task and the attempt. */
+  /** Every line carries the task and the attempt: `ctx.log.info({ rows: 12 }, "imported")`, or the text first. */
   readonly log: Logger;
   /** What `posthaste({ context })` made for this worker. */
   readonly context: WorkerContext;

@@ -59,7 +59,13 @@ export interface TaskInfo {
 
 export interface TaskHandle<T extends AnyContract = AnyContract> {
   readonly id: string;
-  /** How the task ended, as a value. Throws only if *waiting* failed (WAIT_TIMEOUT, TASK_NOT_FOUND, the signal). */
+  /**
+   * How the task ended, as a value. Throws only if *waiting* failed (WAIT_TIMEOUT, TASK_NOT_FOUND, the signal).
+   *
+   * TASK_NOT_FOUND is thrown at once if there is no such task: with `tx`, ask after the commit. It is thrown after two
+   * polls (`resilience.notifyPollIntervalMs`, 5 s) if the task was there and is not any more: pruned, or not in the
+   * database that a failover or a restore brought.
+   */
   result(options?: WaitOptions): Promise<TaskResult<OutputOf<T>, CodeOf<T>>>;
   /** The value; throws TaskFailedError if the task did not succeed. */
   value(options?: WaitOptions): Promise<OutputOf<T>>;

@@ -115,19 +115,21 @@ type Received<Input extends OptionalSchema, Annotated> = Input extends StandardS
   ? SchemaOutput<Input>
   : CheckedAnnotation<Annotated>;
 
-/** An optional input without a schema would arrive as null where the annotation says undefined. */
+/** An input that is left out arrives as null, which an optional parameter without a schema must allow. */
 type CheckedAnnotation<Annotated> = [StorageProblem<Annotated>] extends [never]
-  ? MayBeLeftOut<Annotated> extends true
-    ? "the input may be undefined, which JSON cannot say; use null."
+  ? ForgetsNull<Annotated> extends true
+    ? "an input that is left out arrives as null; add `| null` to its type."
     : Annotated
   : StorageProblem<Annotated>;
 
-type MayBeLeftOut<Annotated> = unknown extends Annotated
+type ForgetsNull<Annotated> = unknown extends Annotated
   ? false
   : [Annotated] extends [undefined | void]
     ? false
     : undefined extends Annotated
-      ? true
+      ? null extends Annotated
+        ? false
+        : true
       : false;
 
 export type CheckedReturn<Returned, Code extends string> =
@@ -176,11 +178,11 @@ export type Defined<
         readonly code: Code;
       }>;
 
-/** An annotation that leaves nothing to send is none: the input is left out, and arrives as null. */
+/** An annotation that leaves nothing to send is none: the input is left out, or null, and arrives as null. */
 type SentInput<Input extends OptionalSchema, Annotated> = Input extends StandardSchema
   ? SchemaInput<Input>
   : [Annotated] extends [null | undefined | void]
-    ? undefined
+    ? null | undefined
     : Annotated;
 
 type ParsedInput<Input extends OptionalSchema, Annotated> = Input extends StandardSchema

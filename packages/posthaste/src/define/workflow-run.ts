@@ -98,7 +98,8 @@ export interface WorkflowRun<W extends AnyWorkflow = AnyWorkflow> {
   status(): Promise<WorkflowStatus>;
   /**
    * How the run ended, as a value; a run that is paused is waited for. Throws only if *waiting* failed (WAIT_TIMEOUT,
-   * WORKFLOW_NOT_FOUND, the signal).
+   * WORKFLOW_NOT_FOUND, the signal). WORKFLOW_NOT_FOUND is thrown at once if there is no such run (with `tx`, ask after
+   * the commit), and after two polls (`resilience.notifyPollIntervalMs`, 5 s) if the run was there and is not any more.
    */
   result(options?: WaitOptions): Promise<WorkflowResult<W>>;
   /** What `build` returned, filled in; throws WorkflowFailedError if the run did not succeed. */

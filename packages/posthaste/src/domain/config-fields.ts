@@ -19,7 +19,8 @@ export const databaseFields = {
     default: undefined,
     defaultInWords: "DATABASE_URL, else embedded; in production DATABASE_URL",
     meaning:
-      'Where PostgreSQL is. `database` may be this URL itself, or "embedded" for the server that comes with Posthaste',
+      'Where PostgreSQL is. `database` may be this URL itself, or "embedded" for the server that comes with Posthaste. Of ' +
+      "several hosts (`postgres://one,two/app`) the first that accepts writes is taken",
   },
   sessionUrl: {
     kind: "text",
@@ -128,17 +129,26 @@ export const plainFields = {
   },
   unknownTasks: {
     kind: "choice",
-    choices: ["fail", "release"],
-    default: "fail",
+    choices: ["wait", "fail"],
+    default: "wait",
     meaning:
-      "What a worker does with a task whose name it does not know: fail it, or leave it for a worker that knows it",
+      "What a worker does with a task whose name it does not know: put it back in its place for a worker that knows it, or fail it",
+  },
+  unknownTaskGraceMs: {
+    kind: "whole number",
+    default: 300_000,
+    min: 1_000,
+    max: 604_800_000,
+    meaning:
+      "After how long in a queue that a living worker serves a task fails whose name no worker ever listed",
   },
 } as const satisfies Fields;
 
 export const schemaField = {
   kind: "text",
   default: "posthaste",
-  meaning: "The schema that holds everything: a plain identifier, at most 48 characters",
+  meaning:
+    "The schema that holds everything: a plain identifier, at most 48 characters, and none of PostgreSQL's own",
 } as const satisfies Field;
 
 /** What is no number, flag or text, and is read by code of its own. */
@@ -207,6 +217,7 @@ export const configTable: readonly DescribedField[] = [
     startAhead: plainFields.startAhead,
     claimLeaseMs: plainFields.claimLeaseMs,
     unknownTasks: plainFields.unknownTasks,
+    unknownTaskGraceMs: plainFields.unknownTaskGraceMs,
   }),
   ...inside("recovery", recoveryFields),
   ...inside("workerRecovery", workerRecoveryFields),

@@ -62,7 +62,10 @@ export function effectiveConfig(
 ): Readonly<Record<string, unknown>> {
   const special = configTable.flatMap(({ path, field }) => (field.kind === "special" ? path : []));
   const rows = [
-    ...configSettings(config, undefined, {}).filter(({ path }) => !special.includes(path)),
+    // A worker's options may have enabled worker recovery, or changed it.
+    ...configSettings({ ...config, workerRecovery: plan.workerRecovery }, undefined, {}).filter(
+      ({ path }) => !special.includes(path),
+    ),
     ...workerSettings(plan, () => "default").map((row) => ({ ...row, path: `worker.${row.path}` })),
   ];
   return Object.fromEntries(rows.map(({ path, value }) => [path, value]));

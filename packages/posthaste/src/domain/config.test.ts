@@ -19,7 +19,8 @@ test("nothing given is the embedded server with the documented defaults", () => 
       prefetchBuffer: 0,
       startAhead: false,
       claimLeaseMs: 60_000,
-      unknownTasks: "fail",
+      unknownTasks: "wait",
+      unknownTaskGraceMs: 300_000,
       recovery: {
         autoRequeueStaleClaimed: true,
         claimedStaleThresholdMs: 120_000,
@@ -173,9 +174,9 @@ describe("ranges", () => {
   });
 
   test("unknownTasks is one of two words", () => {
-    expect(readConfig({ unknownTasks: "release" }, {}).config.unknownTasks).toBe("release");
+    expect(readConfig({ unknownTasks: "fail" }, {}).config.unknownTasks).toBe("fail");
     expect(problemsOf({ unknownTasks: "ignore" })).toEqual([
-      { path: "unknownTasks", message: 'expected "fail" or "release", found "ignore"' },
+      { path: "unknownTasks", message: 'expected "wait" or "fail", found "ignore"' },
     ]);
   });
 });

@@ -7,6 +7,7 @@ import {
   queueFields,
   schemaField,
 } from "./config-fields.ts";
+import { hostUrls } from "./connection-url.ts";
 import {
   recoveryFields,
   resilienceFields,
@@ -48,6 +49,8 @@ export interface Config extends ValuesOf<typeof plainFields> {
 }
 
 const knownFields = [...new Set(configTable.map(({ path }) => path.split(".", 1)[0] ?? path))];
+/** Of a URL with several hosts. With one, an empty host means the local socket. */
+const MISSING_HOST = /:\/\/(?:[^/?#]*@)?(?:[/?#:]|$)/;
 const plainIdentifier = /^[a-z_][a-z0-9_]{0,47}$/;
 
 /** The environment as far as it decides anything. */
@@ -139,11 +142,20 @@ function checkUrl(options: OptionReader, url: string, path: string): void {
   // The URL itself is not shown: it may hold a password.
   if (!/^postgres(ql)?:\/\/./.test(url)) {
     options.complain(path, "expected a URL that begins with postgres:// or postgresql://");
+  } else if (hostUrls(url).length > 1 && hostUrls(url).some((each) => MISSING_HOST.test(each))) {
+    options.complain(path, "expected a host before and after each comma, found none");
   }
 }
 
 function readSchema(options: OptionReader): string {
   const schema = options.text("schema") ?? schemaField.default;
+  if (/^pg_|^information_schema$/.test(schema)) {
+    options.complain(
+      "schema",
+      `expected a schema of your own; ${shown(schema)} belongs to PostgreSQL`,
+    );
+    return schemaField.default;
+  }
   if (plainIdentifier.test(schema)) return schema;
   options.complain(
     "schema",

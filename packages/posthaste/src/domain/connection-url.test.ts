@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { maskSecrets } from "./connection-url.ts";
+import { hostUrls, maskSecrets } from "./connection-url.ts";
 
 /** No letter of it occurs in the rest of a connection string; signs do, and are looked for there first. */
 const password = fc.string({
@@ -63,4 +63,30 @@ test.each([
 
 test("a password whose host was forgotten is masked all the same", () => {
   expect(maskSecrets("postgres://ada:secret/app")).toBe("postgres://ada:***");
+});
+
+describe("a URL with several hosts", () => {
+  test.each([
+    ["postgres://u:p@one:1/db", ["postgres://u:p@one:1/db"]],
+    ["postgres://u:p@/db?host=/tmp", ["postgres://u:p@/db?host=/tmp"]],
+    [
+      "postgres://u:p@one:1,two:2/db?target_session_attrs=read-write",
+      ["postgres://u:p@one:1/db", "postgres://u:p@two:2/db"],
+    ],
+    [
+      "postgresql://one,two,[::1]:5/db?a=1&target_session_attrs=any&b=2",
+      [
+        "postgresql://one/db?a=1&b=2",
+        "postgresql://two/db?a=1&b=2",
+        "postgresql://[::1]:5/db?a=1&b=2",
+      ],
+    ],
+    [
+      "postgres://a@b:p%2Cq@one,two/db?target_session_attrs=read-write&sslmode=require",
+      [
+        "postgres://a@b:p%2Cq@one/db?sslmode=require",
+        "postgres://a@b:p%2Cq@two/db?sslmode=require",
+      ],
+    ],
+  ])("%s is one for each", (url, urls) => expect(hostUrls(url)).toEqual(urls));
 });

@@ -16,3 +16,20 @@ export function maskSecrets(text: string): string {
       .replace(/([?&][^=&\s]*%[^=&\s]*=).*/s, "$1***")
   );
 }
+
+/**
+ * A URL for each host of `postgres://user:password@one:5432,two:5433/database?…`, in their order; of any other URL that URL
+ * alone. `target_session_attrs` is left out: every session of Posthaste must be able to write.
+ */
+export function hostUrls(url: string): readonly string[] {
+  const [, scheme = "", authority = "", rest = ""] =
+    /^([a-z]+:\/\/)([^/?#]*)(.*)$/s.exec(url) ?? [];
+  const at = authority.lastIndexOf("@") + 1;
+  const hosts = authority.slice(at).split(",");
+  if (hosts.length === 1) return [url];
+  const parameters = rest.replace(
+    /([?&])target_session_attrs=[^&#]*(&?)/,
+    (_, before: string, after: string) => (after === "" ? "" : before),
+  );
+  return hosts.map((host) => scheme + authority.slice(0, at) + host + parameters);
+}

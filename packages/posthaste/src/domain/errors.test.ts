@@ -14,6 +14,7 @@ test("one problem stands behind the sentence, several on lines of their own", ()
 
 test.each([
   ["DATABASE_UNAVAILABLE", true],
+  ["STATEMENT_TIMEOUT", true],
   ["WAIT_TIMEOUT", true],
   ["VALIDATION_FAILED", false],
   ["CLOSED", false],

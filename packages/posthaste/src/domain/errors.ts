@@ -6,7 +6,7 @@ export const resultCodes = {
   UNHANDLED_ERROR: "user code threw",
   WORKER_CRASHED: "the worker disappeared while the task was running",
   WORKER_SERIALIZATION_ERROR: "the input could not be read, or the value cannot be stored as JSON",
-  WORKER_RESOLUTION_ERROR: "the worker that claimed the task knows no task of that name",
+  WORKER_RESOLUTION_ERROR: "no worker knows a task of that name",
   ARGUMENT_TYPE_MISMATCH: "the input schema refused the stored input",
   RETURN_TYPE_MISMATCH: "the output schema refused the returned value",
   TASK_TIMEOUT: "the attempt took longer than its timeoutMs",
@@ -35,10 +35,12 @@ const thrownCodes = {
   CONFIG_INVALID: { retryable: false },
   DEFINITION_INVALID: { retryable: false },
   DATABASE_UNAVAILABLE: { retryable: true },
+  STATEMENT_TIMEOUT: { retryable: true },
   WAIT_TIMEOUT: { retryable: true },
   TASK_NOT_FOUND: { retryable: false },
   WORKFLOW_NOT_FOUND: { retryable: false },
   SCHEMA_MISMATCH: { retryable: false },
+  PERMISSION_DENIED: { retryable: false },
   CLOSED: { retryable: false },
 } as const;
 

@@ -39,8 +39,8 @@ test.each([
   ["claim stale", 9_000, true],
   ["run stale", 2_499, false],
   ["run stale", null, false],
-  // Its process is gone: what its loop did before says nothing.
-  ["worker crashed", 9_000, false],
+  ["worker crashed", 9_000, true],
+  ["worker crashed", 2_499, false],
   ["worker silent", 9_000, false],
 ] as const)(
   "%s with a loop blocked for %s ms: blocked is %s",
@@ -49,7 +49,9 @@ test.each([
     expect(reason.includes("event loop blocked")).toBe(isBlocked);
     if (isBlocked)
       expect(reason).toContain(
-        `the worker's process lives, but its event loop has been blocked for ${loopBlockedMs} ms`,
+        cause === "worker crashed"
+          ? `the worker's process is gone; its event loop had been blocked for ${loopBlockedMs} ms`
+          : `the worker's process lives, but its event loop has been blocked for ${loopBlockedMs} ms`,
       );
   },
 );

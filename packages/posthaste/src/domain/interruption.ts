@@ -18,6 +18,10 @@ const causes = {
   "lease expired": "the worker did not renew its claim before the lease was over",
   "run stale":
     "the worker has not vouched for the task for longer than recovery.runningStaleThresholdMs",
+  "worker cut off":
+    "the worker could write no heartbeat for longer than 0.9 of recovery.runningStaleThresholdMs and aborted the task",
+  "claim unknown":
+    "the database holds a claim of this worker that the worker has ended or never made: the server went back to an earlier state, as after a failover or a restore",
   shutdown: "the worker was stopped before the task had ended",
 } as const;
 
@@ -76,11 +80,12 @@ export function interruptionError(
 /** Of a run that its own worker has told to stop. */
 export const interruptedByWorker = { reason: causes.shutdown };
 
-/** Of a claim that is stale the worker itself may have said why: its thread goes on when its event loop does not. */
+/** The worker's last heartbeat may say why: its thread goes on when its event loop does not. */
 function reasonOf({ cause, loopBlockedMs, thresholdMs }: Interruption): string {
-  const isStale = cause === "run stale" || cause === "claim stale";
-  // It said so at its last heartbeat, and has gone on standing still since.
   const isBlocked = loopBlockedMs !== null && loopBlockedMs >= thresholdMs / 2;
-  if (!isStale || !isBlocked) return causes[cause];
+  if (!isBlocked) return causes[cause];
+  if (cause === "worker crashed")
+    return `the worker's process is gone; its event loop had been blocked for ${loopBlockedMs} ms: event loop blocked`;
+  if (cause !== "run stale" && cause !== "claim stale") return causes[cause];
   return `the worker's process lives, but its event loop has been blocked for ${loopBlockedMs} ms: event loop blocked`;
 }

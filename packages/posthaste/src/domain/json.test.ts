@@ -236,6 +236,19 @@ describe("size", () => {
   });
 });
 
+test("more than a jsonb value holds is refused, whatever the limit of the config", () => {
+  const encoded = encodeJson("x".repeat(268_435_454), { rejectBytes: null }); // two quotes come on top
+  expect(encoded).toEqual({
+    ok: false,
+    problems: [
+      {
+        path: "",
+        message: expect.stringMatching(/at most 268435455 bytes.*jsonb.*found 268435456/),
+      },
+    ],
+  });
+}, 60_000);
+
 function nest(levels: number): unknown {
   let value: unknown[] = [];
   for (let level = 1; level < levels; level++) value = [value];

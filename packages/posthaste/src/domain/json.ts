@@ -46,9 +46,16 @@ export function encodeJson(
   if (typeof text !== "string") return { ok: false, problems: text };
 
   const bytes = bytesOf(text, limits.rejectBytes);
+  if (bytes > LARGEST_JSONB)
+    return { ok: false, problems: [tooMuch(LARGEST_JSONB_IN_WORDS, bytes)] };
   if (limits.rejectBytes === null || bytes <= limits.rejectBytes) return { ok: true, text, bytes };
-  const message = `expected at most ${limits.rejectBytes} bytes of JSON, found ${bytes}: store the data elsewhere and send a reference to it`;
-  return { ok: false, problems: [{ path: "", message }], tooLarge: bytes };
+  const most = `${limits.rejectBytes} bytes of JSON`;
+  return { ok: false, problems: [tooMuch(most, bytes)], tooLarge: bytes };
+}
+
+function tooMuch(most: string, bytes: number): Problem {
+  const message = `expected at most ${most}, found ${bytes}: store the data elsewhere and send a reference to it`;
+  return { path: "", message };
 }
 
 function textOf(value: unknown): string | readonly Problem[] {
@@ -95,11 +102,16 @@ function isPlainObject(value: object, depth: number): boolean {
   return true;
 }
 
+/** A string of jsonb, and all elements of an array or object together, have 28 bits for their length. */
+const LARGEST_JSONB = 268_435_455;
+const LARGEST_JSONB_IN_WORDS = `${LARGEST_JSONB} bytes of JSON (PostgreSQL's limit of jsonb)`;
+
 const EXACT_FROM = 16 * 1024;
 const encoder = new TextEncoder();
 
 /** Counting costs as much as writing the text, so small texts get the bound: no character takes more than 3 bytes. */
 function bytesOf(text: string, limit: number | null): number {
+  if (text.length > LARGEST_JSONB) return text.length; // too large in any case: not copied to be counted
   const atMost = text.length * 3;
   const matters = atMost >= EXACT_FROM || (limit !== null && atMost > limit);
   return matters ? encoder.encode(text).length : atMost;

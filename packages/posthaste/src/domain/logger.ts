@@ -1,4 +1,17 @@
-/** The part of pino that Posthaste calls; any logger with these four methods will do. */
+/** Loggers: the one that an application gives, and the one that Posthaste and handlers write to. */
+
+/**
+ * A logger of the application: pino, console, or anything with these four methods. It is always called with the fields first and the
+ * text second, as pino wants it.
+ */
+export interface AppLogger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What `ctx.log` is: fields and text in either order. */
 export interface Logger {
   readonly debug: LogLine;
   readonly info: LogLine;
@@ -8,5 +21,49 @@ export interface Logger {
 
 export interface LogLine {
   (fields: object, message: string): void;
-  (message: string): void;
+  (message: string, fields?: object): void;
+}
+
+/** A logger that hands over each line as level, fields and text. */
+export function loggerOf(
+  write: (level: keyof Logger, fields: object, message: string) => void,
+): Logger {
+  const line =
+    (level: keyof Logger): LogLine =>
+    (first: object | string, second?: object | string) => {
+      if (typeof first === "string")
+        write(level, typeof second === "object" ? (second ?? {}) : {}, first);
+      else write(level, first, typeof second === "string" ? second : "");
+    };
+  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+export function fromAppLogger(given: AppLogger): Logger {
+  return loggerOf((level, fields, message) => given[level](fields, message));
+}
+
+/** A logger whose every line carries the same fields. A line's own field wins. */
+export function childLogger(log: Logger, fields: object): Logger {
+  return loggerOf((level, own, message) => log[level]({ ...fields, ...own }, message));
+}
+
+const levels = ["debug", "info", "warn", "error"] as const satisfies readonly (keyof Logger)[];
+
+/** A logger that passes on only what is at least as grave as a level. */
+export function atLevel(log: Logger, least: keyof Logger | undefined): Logger {
+  if (least === undefined) return log;
+  return loggerOf((level, fields, message) => {
+    if (levels.indexOf(level) >= levels.indexOf(least)) log[level](fields, message);
+  });
+}
+
+/** Whether lines at `debug` go anywhere, as far as the logger says: pino and others have a level. */
+export function writesDebug(given: AppLogger | undefined): boolean {
+  const { level, isLevelEnabled } = (given ?? {}) as {
+    readonly level?: unknown;
+    readonly isLevelEnabled?: unknown;
+  };
+  if (typeof isLevelEnabled === "function")
+    return Boolean(Reflect.apply(isLevelEnabled, given, ["debug"]));
+  return level === "debug" || level === "trace" || level === "silly";
 }

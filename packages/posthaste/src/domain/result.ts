@@ -7,6 +7,8 @@ export interface ErrorCause {
   readonly message: string;
   readonly stack?: string;
   readonly cause?: ErrorCause;
+  /** Those that an `AggregateError` holds, as `Promise.any` throws it. */
+  readonly errors?: readonly ErrorCause[];
 }
 
 export interface TaskFailure<Code extends string = string> {

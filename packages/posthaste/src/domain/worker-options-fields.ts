@@ -89,6 +89,13 @@ export const workerPlainFields = {
     meaning:
       "How long running tasks may take to end when the worker stops, before they are aborted and given back",
   },
+  onBlocked: {
+    kind: "choice",
+    choices: ["exit", "report"],
+    default: "exit",
+    meaning:
+      "What happens to a process whose event loop has been blocked for longer than its tasks may be silent: it is ended with SIGKILL, or the log says so",
+  },
   threads: {
     kind: "whole number",
     default: undefined,

@@ -36,6 +36,7 @@ test("nothing given serves the default queue with one task for each core", () =>
     logLevel: undefined,
     shutdownGraceMs: 30_000,
     threads: 8,
+    onBlocked: "exit",
     name: undefined,
     workerRecovery: plain.workerRecovery,
   });

@@ -35,6 +35,12 @@ export interface WorkerOptions {
   readonly logLevel?: LogLevel;
   /** How long `stop()` lets running tasks end before it aborts and gives them back. Default 30,000. */
   readonly shutdownGraceMs?: number;
+  /**
+   * What to do when a handler has blocked the event loop for longer than `recovery.runningStaleThresholdMs`: its tasks are
+   * recovered, and the process can do nothing any more. `"exit"`, the default, ends it with SIGKILL (exit code 137), so
+   * that a supervisor starts another. `"report"` writes a line to the log: for a worker inside a web process.
+   */
+  readonly onBlocked?: OnBlocked;
   /** How many threads run the tasks that block, 1–256; default: the cores this process may use. */
   readonly threads?: number;
   /** Shown in listings; default: host and pid. */
@@ -51,6 +57,8 @@ export interface WorkerOptions {
   /** How long what this worker gives back waits, 0–86,400,000. Given, it enables `workerRecovery` for this worker. */
   readonly recoveryDelayMs?: number;
 }
+
+export type OnBlocked = NonNullable<ValueOf<typeof workerPlainFields.onBlocked>>;
 
 export type LogLevel = NonNullable<ValueOf<typeof workerPlainFields.logLevel>>;
 
@@ -69,6 +77,7 @@ export interface WorkerPlan {
   /** Undefined: the logger's own. */
   readonly logLevel: LogLevel | undefined;
   readonly shutdownGraceMs: number;
+  readonly onBlocked: OnBlocked;
   readonly threads: number;
   readonly name: string | undefined;
   /** The config's, with what this worker was told in its place. */

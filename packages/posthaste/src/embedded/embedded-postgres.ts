@@ -1,6 +1,7 @@
 /** A real PostgreSQL without any setup: found or brought by npm, started on demand, stopped when nobody uses it. */
 import fs from "node:fs";
 import path from "node:path";
+import { bundleProblem } from "../domain/bundled.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { ensureCluster, readPassword, SUPERUSER } from "./cluster.ts";
 import { chooseLaunch } from "./launch.ts";
@@ -46,6 +47,8 @@ export interface EmbeddedPostgres {
 export async function useEmbeddedPostgres(
   options: EmbeddedOptions = {},
 ): Promise<EmbeddedPostgres> {
+  const bundled = bundleProblem();
+  if (bundled !== undefined) throw new PosthasteError("CONFIG_INVALID", bundled);
   const layout = openDirectory(options.dir ?? ".posthaste");
   return withLock(layout, async () => {
     keepOutOfGit(layout);

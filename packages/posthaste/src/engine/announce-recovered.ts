@@ -54,16 +54,21 @@ async function tellTheDatabase(
 
 function logRecovery(
   { log }: Recoverer,
-  { found, cause }: DecidedTask,
+  { found, cause, recovery }: DecidedTask,
   decision: CrashDecision["decision"],
 ): void {
-  const { id: taskId, name: task, workerId: worker } = found;
-  log[cause === "shutdown" ? "info" : "warn"](
-    { taskId, task, worker, reason: cause, decision },
-    decision === "skip"
-      ? "a task is left to its worker, as a hook wants"
-      : "a task was taken from its worker",
-  );
+  const { id: task, name, queue, runNo: attempt, workerId: worker, ranMs } = found;
+  const facts = { task, name, queue, attempt, worker, reason: cause, decision };
+  const durationMs = Math.round(ranMs);
+  if (decision === "fail") {
+    const { code, message: error } = recovery.error;
+    log.error({ ...facts, code, error, durationMs }, "task failed; it was taken from its worker");
+  } else if (decision === "skip") log.info(facts, "task left to its worker, as a hook wants");
+  else
+    log[cause === "shutdown" ? "info" : "warn"](
+      { ...facts, durationMs },
+      "task taken from its worker; it runs again",
+    );
 }
 
 /** That it was interrupted; and, as of every other end, how it ended. */

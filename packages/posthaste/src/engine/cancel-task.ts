@@ -22,7 +22,7 @@ export async function cancelTask(
   if (answer === null) throw notFound(id);
   // Behind the commit: whoever registered while the task was being cancelled is told now.
   if (answer === "cancelled") {
-    announceTasks(database, hooks, "taskCancelled", [id]);
+    announceTasks(database, hooks, { event: "taskCancelled", ids: [id] });
     await repeatSafely(() => database.store.awaitResults.notify(database.reads, [id]));
   }
   return answer;

@@ -200,3 +200,15 @@ test.each([
 ])("a problem at %j of the value is at %s of the send", (path, expected) => {
   expect(inputProblems([{ path, message: "m" }])).toEqual([{ path: expected, message: "m" }]);
 });
+
+test.each([
+  [{ runAt: new Date("2030-01-02"), goodUntil: new Date("2030-01-01") }],
+  [{ runAt: new Date("2030-01-01"), goodUntil: new Date("2030-01-01") }],
+  [{ delayMs: 120_000, goodUntil: new Date(Date.now() + 60_000) }],
+])("%j: a task that is due after its deadline could never run, and is refused", (options) => {
+  const late = defineTask({ name: "late" });
+  const config = { queues: undefined, payload: { warnBytes: null, rejectBytes: null } };
+  expect(() => composeTask(late, null, options, config)).toThrow(
+    /options\.goodUntil: expected a time after the task is due .*: the task could never run/,
+  );
+});

@@ -6,6 +6,7 @@ import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { encodeJson } from "../domain/json.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { OptionReader, isRecord } from "../domain/option-reader.ts";
+import type { DefinitionRow } from "../store/queries/store-definitions.ts";
 import { isUuid, uuidV7 } from "./uuid-v7.ts";
 
 export interface OutgoingTask {
@@ -83,6 +84,19 @@ export function composeTask(
   };
 }
 
+/** What a send without options would take from the definition: for senders that know only the task's name. */
+export function definitionRow(task: AnyContract, config: Pick<Config, "queues">): DefinitionRow {
+  const queue = task.queue ?? DEFAULT_QUEUE;
+  return {
+    name: task.name,
+    queue,
+    priority: task.priority ?? null,
+    queuePriority: config.queues?.get(queue)?.priority ?? null,
+    options: optionsText(task),
+    flags: flagsText(task, undefined),
+  };
+}
+
 /** The row as JSON text. Made when it is asked for: what is copied has no use for it. */
 export function rowText(task: OutgoingTask): string {
   const { id, name, queue, priority, input, dueText, goodUntil, key, options, flags } = task;
@@ -120,6 +134,13 @@ function readOptions(
   const flags = readFlags(options);
   if (delayMs !== null && runAt !== undefined) {
     options.complain("runAt", "expected delayMs or runAt, found both");
+  }
+  const dueAt = runAt?.getTime() ?? (delayMs === null ? undefined : Date.now() + delayMs);
+  if (goodUntil !== undefined && dueAt !== undefined && dueAt >= goodUntil.getTime()) {
+    options.complain(
+      "goodUntil",
+      `expected a time after the task is due (${new Date(dueAt).toISOString()}), found ${goodUntil.toISOString()}: the task could never run`,
+    );
   }
   const dueText =
     delayMs === null

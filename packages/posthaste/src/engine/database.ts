@@ -6,13 +6,17 @@ import type { DatabaseConfig } from "../domain/config.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { OneAtATime } from "../runtime/one-at-a-time.ts";
+import { pause } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
-import { isSchemaCurrent, migrate, verifySchema } from "../store/migrate.ts";
+import { checkSchema, migrate, verifySchema } from "../store/migrate.ts";
 import { openSession } from "../store/open-session.ts";
+import { explainPermissionError, isConnectionError } from "../store/pg-errors.ts";
+import type { DatabaseIdentity } from "../store/queries/identify-database.ts";
 import type { Profile } from "../store/session-settings.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { TaskPool } from "../store/task-pool.ts";
+import { version } from "../version.ts";
 
 export interface DatabaseOptions {
   /** Finds the database, starting it if need be. Called once. */
@@ -21,6 +25,9 @@ export interface DatabaseOptions {
   readonly autoMigrate: boolean;
   readonly log: Logger;
 }
+
+/** Whoever ends next need not find out again that the database is silent. */
+const SILENCE_HOLDS_MS = 5_000;
 
 export class Database {
   readonly store: Store;
@@ -39,7 +46,12 @@ export class Database {
   readonly #migrations = new OneAtATime();
   #location: Promise<DatabaseConfig> | undefined;
   #schemaReady: Promise<void> | undefined;
+  #identity: Promise<DatabaseIdentity | undefined> | undefined;
+  #hasWarned = false;
   #isClosed = false;
+  /** Every session there is, and every attempt to open one. */
+  readonly #sessions = new Set<Connection>();
+  #silentAt = -Infinity;
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
@@ -66,24 +78,31 @@ export class Database {
   }
 
   async open(profile: Profile, purpose: string): Promise<Connection> {
-    if (this.#isClosed) throw new PosthasteError("CLOSED", "this app has been closed");
+    this.#refuseIfClosed();
+    return this.#open(profile, purpose);
+  }
+
+  async #open(profile: Profile, purpose: string): Promise<Connection> {
     const { url, preparedStatements } = await this.locate();
     return openSession({
       url,
       profile,
       preparedStatements,
       applicationName: `posthaste ${purpose}`,
+      sessions: this.#sessions,
     });
   }
 
   /** A session for LISTEN, which a transaction pooler cannot give. */
   async openSession(): Promise<Connection> {
+    this.#refuseIfClosed();
     const { sessionUrl, preparedStatements } = await this.locate();
     return openSession({
       url: sessionUrl,
       profile: "reads",
       preparedStatements,
       applicationName: "posthaste listener",
+      sessions: this.#sessions,
     });
   }
 
@@ -102,16 +121,67 @@ export class Database {
     await this.store.ping(this.reads);
   }
 
+  /** Whether neither a new session nor the one for reads is answered or refused within so long, closed or not. */
+  async isSilent(withinMs: number, signal: AbortSignal): Promise<boolean> {
+    const heard = new AbortController();
+    const hear = (): void => heard.abort();
+    const ask = async (): Promise<void> => {
+      const session = await this.#open("reads", "questions");
+      await this.store.ping(session).finally(() => void session.close());
+    };
+    ask().then(hear, hear);
+    this.ping().then(hear, () => undefined); // it may be closed, and the other has the same to say
+    await pause(withinMs, AbortSignal.any([heard.signal, signal]));
+    if (heard.signal.aborted || signal.aborted) return false;
+    this.#silentAt = performance.now();
+    return true;
+  }
+
+  /** Found a moment ago. */
+  get wasSilent(): boolean {
+    return performance.now() - this.#silentAt < SILENCE_HOLDS_MS;
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.size;
+  }
+
+  /** Ends every session at once: what waits for one rejects. Who asks next opens another. */
+  dropSessions(): void {
+    for (const session of this.#sessions) session.destroy();
+  }
+
+  /** Closes without a goodbye, because nobody would answer it. */
+  abandon(): void {
+    this.#isClosed = true;
+    this.taskPool.abandon();
+    this.dropSessions();
+  }
+
+  /**
+   * Which database this is; undefined where the server does not say. Asked once, or again: a restore into a new database and
+   * an upgrade change it.
+   */
+  identity({ again = false } = {}): Promise<DatabaseIdentity | undefined> {
+    if (again) this.#identity = undefined;
+    this.#identity ??= this.store.identifyDatabase(this.reads).catch((error: unknown) => {
+      this.#identity = undefined;
+      if (isConnectionError(error) || error instanceof PosthasteError) throw error;
+      return undefined;
+    });
+    return this.#identity;
+  }
+
   /** An empty notification, through the session for reads. */
   async notify(channel: string): Promise<void> {
-    await this.store.notifyQueues(this.reads, new Map([[channel, ""]]));
+    await this.store.notifyQueues.alone(this.reads, new Map([[channel, ""]]));
   }
 
   /** Applies what is missing, or with `autoMigrate: false` only verifies. Done once; a failure is tried again. */
   ensureSchema(): Promise<void> {
     this.#schemaReady ??= this.#prepareSchema().catch((error: unknown) => {
       this.#schemaReady = undefined;
-      throw error;
+      throw explainPermissionError(error);
     });
     return this.#schemaReady;
   }
@@ -137,6 +207,10 @@ export class Database {
     await Promise.all([...all.map((link) => link.close()), this.taskPool.close()]);
   }
 
+  #refuseIfClosed(): void {
+    if (this.#isClosed) throw new PosthasteError("CLOSED", "this app has been closed");
+  }
+
   async #applyMissing(): Promise<string[]> {
     const connection = await this.open("migrations", "migrations");
     try {
@@ -150,7 +224,18 @@ export class Database {
     const { schema, autoMigrate } = this.#options;
     // Looked at first on a session that is needed anyway: nearly always there is nothing to migrate.
     const reads = await this.reads.connection();
-    if (!autoMigrate) await verifySchema(reads, schema);
-    else if (!(await isSchemaCurrent(reads, schema))) await this.migrate();
+    const check = autoMigrate ? checkSchema : verifySchema;
+    const { missing, newer } = await check(reads, schema);
+    if (newer.length > 0) this.#warnOfNewer(newer);
+    if (missing.length > 0) await this.migrate();
+  }
+
+  #warnOfNewer(newer: readonly string[]): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.#options.log.warn(
+      { schema: this.#options.schema, migrations: newer, version },
+      "schema is newer than this version of posthaste; the version may run on it, but should be updated",
+    );
   }
 }

@@ -162,7 +162,7 @@ describe("hooks that decide", () => {
     expect(log.lines).toEqual([
       expect.objectContaining({
         level: "warn",
-        fields: { hook: "taskRecovery", taskId: "1", error: expect.stringContaining(error) },
+        fields: { hook: "taskRecovery", task: "1", error: expect.stringContaining(error) },
         message: "a hook failed; the default applies",
       }),
     ]);

@@ -111,7 +111,7 @@ async function ask(
       if (said.action !== "default") return said;
     } catch (error) {
       log.warn(
-        { hook: "taskRecovery", taskId: event.task.id, error: String(error) },
+        { hook: "taskRecovery", task: event.task.id, name: event.task.name, error: String(error) },
         "a hook failed; the default applies",
       );
     }

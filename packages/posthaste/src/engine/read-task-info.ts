@@ -32,6 +32,7 @@ export async function readTaskInfo(database: Database, id: string): Promise<Task
 export function notFound(id: string): PosthasteError {
   return new PosthasteError(
     "TASK_NOT_FOUND",
-    `there is no task ${id}: it was never sent, or has been pruned`,
+    `there is no task ${id}: it was never sent, its transaction has not committed, it was pruned, ` +
+      "or a failover or restore has lost it",
   );
 }

@@ -100,7 +100,8 @@ export async function unknownNode(
 export function runNotFound(id: string): PosthasteError {
   return new PosthasteError(
     "WORKFLOW_NOT_FOUND",
-    `there is no run ${id}: it was never started, or has been pruned`,
+    `there is no run ${id}: it was never started, its transaction has not committed, it was pruned, ` +
+      "or a failover or restore has lost it",
   );
 }
 

@@ -55,9 +55,11 @@ export async function planRecovery(
   return planned;
 }
 
+/** @param exceptOf tasks of this worker are left alone */
 export async function* decidedPages(
   recoverer: Recoverer,
   criteria: RecoveryCriteria,
+  exceptOf: string | null = null,
 ): AsyncGenerator<DecidedTask[], void> {
   const { store, reads } = recoverer.database;
   let afterId = FIRST_PAGE;
@@ -73,7 +75,9 @@ export async function* decidedPages(
     }
     const last = found.at(-1);
     if (last === undefined) return;
-    yield await Promise.all(found.map((task) => decide(recoverer, criteria.cause, task)));
+    const meant = found.filter(({ workerId }) => workerId !== exceptOf);
+    if (meant.length > 0)
+      yield await Promise.all(meant.map((task) => decide(recoverer, criteria.cause, task)));
     if (found.length < PAGE) return;
     afterId = last.id;
   }

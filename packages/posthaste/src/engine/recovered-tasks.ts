@@ -9,6 +9,9 @@ import type { FoundTask, TaskRecovery } from "../store/queries/recover-tasks.ts"
 import type { Database } from "./database.ts";
 import type { HookRunner } from "./hooks.ts";
 
+/** Who recovers, where an operator does. */
+export const BY_ADMIN = "admin";
+
 export interface Recoverer {
   readonly database: Database;
   readonly settings: CrashSettings;

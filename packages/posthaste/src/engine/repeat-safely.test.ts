@@ -32,6 +32,21 @@ test.each([
   ["nothing", undefined],
 ])("%s is not", (_, error) => expect(isRepeatable(error)).toBe(false));
 
+test.each(["53100", "53200", "58030", "XX000"])(
+  "%s, a server in trouble: repeated, then DATABASE_UNAVAILABLE with its reason",
+  async (code) => {
+    const run = vi.fn(() => Promise.reject(pgError(code, "no space left")));
+    const failed = repeatSafely(run).catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await failed).toMatchObject({
+      code: "DATABASE_UNAVAILABLE",
+      retryable: true,
+      message: "the database refused after 8 attempts: no space left",
+    });
+    expect(run).toHaveBeenCalledTimes(8);
+  },
+);
+
 test("what goes through at last is the answer, and each try knows its number", async () => {
   const tries: number[] = [];
   const answer = repeatSafely(async (attempt) => {
@@ -63,6 +78,15 @@ test("a server that is down for longer than a restart takes is DATABASE_UNAVAILA
   expect(String(error)).toContain("connect failed");
   expect(afterMs).toBeGreaterThan(3_000);
   expect(afterMs).toBeLessThan(11_000);
+});
+
+test("a statement that exceeds its time is STATEMENT_TIMEOUT, not an outage, and names the limit", async () => {
+  const cancelled = pgError("57014", "canceling statement due to statement timeout");
+  const failed = repeatSafely(() => Promise.reject(cancelled)).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(60_000);
+  const error = await failed;
+  expect(error).toMatchObject({ code: "STATEMENT_TIMEOUT", retryable: true, cause: cancelled });
+  expect(String(error)).toContain("30s");
 });
 
 test("a server that takes ten seconds to fail each time is not asked eight times", async () => {

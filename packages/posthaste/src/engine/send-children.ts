@@ -4,9 +4,9 @@ import type { Outcome } from "../runtime/natural-batcher.ts";
 import type { Claim } from "../store/queries/complete-with-effects.ts";
 import type { Db } from "../store/sql.ts";
 import { inOneTransaction } from "../store/transaction.ts";
+import { requireOwnDatabase } from "./callers-transaction.ts";
 import type { OutgoingTask } from "./compose-task.ts";
 import type { Database } from "./database.ts";
-import { repeatSafely } from "./repeat-safely.ts";
 import {
   inLockOrder,
   insertOrMatch,
@@ -28,8 +28,8 @@ export function sendChildren(
   waker: WorkerWaker,
   children: readonly ChildTask[],
 ): Promise<Outcome<SentId>[]> {
-  return refusingAlone(children, (some) =>
-    repeatSafely(async () => {
+  return refusingAlone(children, (some, repeat) =>
+    repeat(async () => {
       await database.ensureSchema();
       const connection = await database.childSends.connection();
       const outcomes = await inOneTransaction(connection, () =>
@@ -50,9 +50,11 @@ export async function sendChildInTransaction(
   db: Db,
   { parent, task }: ChildTask,
 ): Promise<SentId> {
-  await database.ensureSchema();
   const held = await database.store.holdParents(db, [parent]);
-  if (held.size === 0) throw new TaskAborted("CLAIM_LOST");
+  if (held.size === 0) {
+    await requireOwnDatabase(database, db);
+    throw new TaskAborted("CLAIM_LOST");
+  }
   const [id] = await sendInTransaction(database, db, [task]);
   return id ?? task.id;
 }

@@ -2,18 +2,17 @@
  * Many sends in one transaction, while they are still being composed: PostgreSQL inserts one part and this process writes
  * the next. All or none, as with `sendBulk`: if composing fails, what was inserted is rolled back.
  */
-import { PosthasteError } from "../domain/errors.ts";
 import { BEGIN, COMMIT, ROLLBACK } from "../store/transaction.ts";
 import type { OutgoingTask } from "./compose-task.ts";
 import type { Database } from "./database.ts";
 import { storeFresh } from "./insert-fresh.ts";
-import { isRepeatable } from "./repeat-safely.ts";
-import { landed, refused } from "./send-tasks.ts";
+import { mayPass } from "./repeat-safely.ts";
+import { explainRefusal, landed } from "./send-tasks.ts";
 import type { Landed, WorkerWaker } from "./wake-workers.ts";
 
 /**
  * Takes every part even when an insert has failed, so that the caller holds all tasks and can send them again: an error
- * that `isRepeatable` says nothing about whether they were stored. Nothing else may use the session meanwhile.
+ * that `mayPass` says nothing about whether they were stored. Nothing else may use the session meanwhile.
  */
 export async function sendStream(
   database: Database,
@@ -41,10 +40,7 @@ export async function sendStream(
   }
   issue(connection.query(COMMIT));
   const failed = (await Promise.allSettled(answers)).find(({ status }) => status === "rejected");
-  if (failed?.status === "rejected") throw explained(failed.reason);
+  if (failed?.status === "rejected")
+    throw mayPass(failed.reason) ? failed.reason : explainRefusal(failed.reason);
   waker.announce(connection, everything);
-}
-
-function explained(error: unknown): unknown {
-  return isRepeatable(error) || error instanceof PosthasteError ? error : refused(error);
 }

@@ -4,13 +4,15 @@
  */
 import { PosthasteError } from "../domain/errors.ts";
 import type { Outcome } from "../runtime/natural-batcher.ts";
+import { errorKind } from "../store/pg-errors.ts";
 import type { StoredSubmission } from "../store/queries/match-submissions.ts";
 import { BEGIN, COMMIT, inOneTransaction } from "../store/transaction.ts";
 import type { Db, OwnDb } from "../store/sql.ts";
+import { inOwnDatabase, requireOwnDatabase } from "./callers-transaction.ts";
 import { rowText, type OutgoingTask } from "./compose-task.ts";
 import type { Database } from "./database.ts";
 import { insertMissing, rowsText, storeFresh } from "./insert-fresh.ts";
-import { isRepeatable, repeatSafely } from "./repeat-safely.ts";
+import { once, repeatSafely, unavailable, type Repeat } from "./repeat-safely.ts";
 import { wakeQueues, type Landed, type WorkerWaker } from "./wake-workers.ts";
 
 /** The id under which the task stands: its own, or that of the task that had its key. */
@@ -22,8 +24,8 @@ export function sendOnce(
   waker: WorkerWaker,
   tasks: readonly OutgoingTask[],
 ): Promise<Outcome<SentId>[]> {
-  return refusingAlone(tasks, (some) =>
-    repeatSafely(async () => {
+  return refusingAlone(tasks, (some, repeat) =>
+    repeat(async () => {
       await database.ensureSchema();
       const connection = await database.keyedSends.connection();
       const outcomes = insertOrMatch(database, connection, inLockOrder(some));
@@ -33,22 +35,61 @@ export function sendOnce(
   );
 }
 
-/** Sends all, or, where PostgreSQL refuses them, halves of them until those that it refuses stand alone. */
+type SendSome<Item> = (some: readonly Item[], repeat: Repeat) => Promise<Outcome<SentId>[]>;
+
+/**
+ * Sends all, or, where PostgreSQL refuses them, halves of them until those that it refuses stand alone. While the server is
+ * in trouble, and in a minute it may not be, nobody is refused for the value: senders are told DATABASE_UNAVAILABLE.
+ */
 export async function refusingAlone<Item>(
-  tasks: readonly Item[],
-  send: (some: readonly Item[]) => Promise<Outcome<SentId>[]>,
+  items: readonly Item[],
+  send: SendSome<Item>,
+  repeat: Repeat = repeatSafely,
 ): Promise<Outcome<SentId>[]> {
   try {
-    return await send(tasks);
+    return await send(items, repeat);
   } catch (error) {
-    if (isRepeatable(error) || error instanceof PosthasteError) throw error;
-    if (tasks.length === 1) return [{ error: refused(error) }];
-    const half = Math.ceil(tasks.length / 2);
+    const refusal = explainRefusal(error);
+    const isTrouble = refusal.code === "DATABASE_UNAVAILABLE";
+    if (isTrouble && repeat !== once && errorKind(refusal.cause) === "trouble")
+      return findTroubled(items, send, refusal);
+    if (isTrouble || refusal === error) throw refusal;
+    if (items.length === 1) return [{ error: refusal }];
+    const [first, second] = halves(items);
     return [
-      ...(await refusingAlone(tasks.slice(0, half), send)),
-      ...(await refusingAlone(tasks.slice(half), send)),
+      ...(await refusingAlone(first, send, repeat)),
+      ...(await refusingAlone(second, send, repeat)),
     ];
   }
+}
+
+/**
+ * A row that brings the server into trouble each time must not fail the sends that happen to travel with it: it is looked
+ * for by halving. Where both halves are refused, the trouble is the server's own, and the search ends: two statements more
+ * when a disk is full, and not two for every task.
+ */
+async function findTroubled<Item>(
+  items: readonly Item[],
+  send: SendSome<Item>,
+  refusal: PosthasteError,
+): Promise<Outcome<SentId>[]> {
+  const refused = items.map(() => ({ error: refusal }));
+  if (items.length === 1) return refused;
+  const parts: { readonly some: readonly Item[]; readonly outcomes?: Outcome<SentId>[] }[] = [];
+  for (const some of halves(items)) {
+    const outcomes = await refusingAlone(some, send, once).catch(() => undefined); // refused, as all of them were
+    parts.push(outcomes === undefined ? { some } : { some, outcomes });
+  }
+  if (parts.every(({ outcomes }) => outcomes === undefined)) return refused;
+  const found: Outcome<SentId>[] = [];
+  for (const { some, outcomes } of parts)
+    found.push(...(outcomes ?? (await findTroubled(some, send, refusal))));
+  return found;
+}
+
+function halves<Item>(items: readonly Item[]): readonly [readonly Item[], readonly Item[]] {
+  const half = Math.ceil(items.length / 2);
+  return [items.slice(0, half), items.slice(half)];
 }
 
 /** Joins the caller's transaction: nothing is repeated, and nothing happens unless it commits. */
@@ -57,19 +98,27 @@ export async function sendInTransaction(
   db: Db,
   tasks: readonly OutgoingTask[],
 ): Promise<SentId[]> {
-  await database.ensureSchema();
   const ordered = inLockOrder(tasks);
   let ids: SentId[];
   if (tasks.some(({ mayExist }) => mayExist)) {
+    await requireOwnDatabase(database, db);
     const outcomes = await insertOrMatch(database, db, ordered);
     ids = outcomesOf(tasks, outcomes).map(answerOf);
   } else {
-    for (const chunk of chunks(ordered))
-      await database.store.insertTasks.fresh(db, rowsText(chunk));
+    for (const chunk of chunks(ordered)) await insertAtHome(database, db, rowsText(chunk));
     ids = tasks.map(({ id }) => id);
   }
   await wakeQueues(db, database.store, tasks.map(landed));
   return ids;
+}
+
+function insertAtHome(database: Database, db: Db, rows: string): Promise<void> {
+  const { insertTasks } = database.store;
+  return inOwnDatabase(database, async (home) => {
+    if (home !== undefined) return insertTasks.freshAt(db, rows, home);
+    await insertTasks.fresh(db, rows);
+    return true;
+  });
 }
 
 /**
@@ -95,7 +144,7 @@ export async function sendBulk(
     waker.announce(connection, tasks.map(landed));
     return ids;
   }).catch((error: unknown) => {
-    throw isRepeatable(error) || error instanceof PosthasteError ? error : refused(error);
+    throw explainRefusal(error);
   });
 }
 
@@ -196,7 +245,11 @@ function answerOf(outcome: Outcome<SentId>): SentId {
   return outcome.answer;
 }
 
-export function refused(error: unknown): PosthasteError {
+/** VALIDATION_FAILED where PostgreSQL refuses the task itself; DATABASE_UNAVAILABLE where it would refuse any other, too. */
+export function explainRefusal(error: unknown): PosthasteError {
+  if (error instanceof PosthasteError) return error;
+  const kind = errorKind(error);
+  if (kind !== "value" && kind !== "duplicate" && kind !== "unknown") return unavailable(error);
   const reason = error instanceof Error ? error.message : String(error);
   return new PosthasteError("VALIDATION_FAILED", `PostgreSQL refused the task: ${reason}`, {
     cause: error,

@@ -5,7 +5,6 @@ import { rowText, type OutgoingTask } from "./compose-task.ts";
 import type { Database } from "./database.ts";
 import { insertFresh, insertMissing } from "./insert-fresh.ts";
 import type { KeptSlots, LocalHosts } from "./local-hosts.ts";
-import { repeatSafely } from "./repeat-safely.ts";
 import { landed, refusingAlone, type SentId } from "./send-tasks.ts";
 import type { WorkerWaker } from "./wake-workers.ts";
 
@@ -20,9 +19,9 @@ export function sendTogether(
   { database, waker, hosts }: SendsTogether,
   tasks: readonly OutgoingTask[],
 ): Promise<Outcome<SentId>[]> {
-  return refusingAlone(tasks, async (some) => {
+  return refusingAlone(tasks, async (some, repeat) => {
     let kept: KeptSlots | undefined;
-    await repeatSafely(async (attempt) => {
+    await repeat(async (attempt) => {
       await database.ensureSchema();
       const connection = await database.sends.connection();
       if (attempt === 0) kept = hosts.keepSlots(some);

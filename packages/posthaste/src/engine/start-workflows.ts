@@ -5,6 +5,7 @@ import type { Link } from "../store/link.ts";
 import type { RunNews } from "../store/queries/advance-workflows.ts";
 import type { NewRun, StandingRun } from "../store/queries/start-workflows.ts";
 import type { Db } from "../store/sql.ts";
+import { requireOwnDatabase } from "./callers-transaction.ts";
 import type { Database } from "./database.ts";
 import { landedNodes, tellNews } from "./move-nodes.ts";
 import { repeatSafely } from "./repeat-safely.ts";
@@ -66,8 +67,8 @@ export function startTogether(
   waker: WorkerWaker,
 ): (runs: readonly OutgoingRun[]) => Promise<Outcome<string>[]> {
   return (runs) =>
-    refusingAlone(runs, (some) =>
-      repeatSafely(async () => {
+    refusingAlone(runs, (some, repeat) =>
+      repeat(async () => {
         await database.ensureSchema();
         const connection = await link.connection();
         const { outcomes, news } = await startOn(database, connection, graphs, some);
@@ -86,7 +87,7 @@ export async function startInTransaction(
   graphs: StoredGraphs,
   run: OutgoingRun,
 ): Promise<string> {
-  await database.ensureSchema();
+  await requireOwnDatabase(database, db);
   const { outcomes, news } = await startOn(database, db, graphs, [run]);
   await wakeQueues(db, database.store, landedNodes(news));
   const [outcome] = outcomes;

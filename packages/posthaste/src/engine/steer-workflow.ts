@@ -36,7 +36,7 @@ export async function cancelWorkflow(
       (await store.readWorkflows.status(workflows, id)) === WorkflowStatus.CANCELLED;
     return isOwn ? { ...reply, answer: "cancelled" as const } : reply;
   });
-  announceTasks(database, hooks, "taskCancelled", tasks);
+  announceTasks(database, hooks, { event: "taskCancelled", ids: tasks });
   await tellWaiters(database, [...tasks, ...ended]);
   return answer;
 }

@@ -9,17 +9,21 @@
 import type { WorkerRecoveryConfig } from "../domain/config.ts";
 import type { TimedCause } from "../store/queries/recovery-causes.ts";
 import type { Connection } from "../store/connection.ts";
+import type { Idle } from "../store/queries/sweep-workers.ts";
 import { inOneTransaction } from "../store/transaction.ts";
 import type { Database } from "./database.ts";
 import { announceRecovered } from "./announce-recovered.ts";
 import { applyPageWithin } from "./apply-recovery.ts";
 import { decidedPages, planRecovery } from "./recover-tasks.ts";
-import type { RecoveredTask, Recoverer } from "./recovered-tasks.ts";
+import { BY_ADMIN, type RecoveredTask, type Recoverer } from "./recovered-tasks.ts";
 
-export type SweepSettings = Pick<
+export interface SweepSettings extends Pick<
   WorkerRecoveryConfig,
   "sweepThresholdMs" | "resilientSweepThresholdMultiplier" | "resilientTaskFlags"
->;
+> {
+  /** Judges at once, even though the server has started or was promoted a moment ago. */
+  readonly isForced?: boolean;
+}
 
 export interface Sweep {
   /** Workers that were found gone: registered or not, and whether or not a hook left them their tasks. */
@@ -35,11 +39,11 @@ const causes = ["worker silent", "worker unknown"] as const satisfies readonly T
 export async function sweepWorkers(recoverer: Recoverer, settings: SweepSettings): Promise<Sweep> {
   const { database, hooks } = recoverer;
   const { sweepWorkers: workers } = database.store;
-  const threshold = settings.sweepThresholdMs;
   const found: Found = { owners: new Set(), tasks: [] };
   const isAlone = await sweepTasks(recoverer, settings, found);
-  if (isAlone && (await workers.findIdle(database.reads, threshold)).length > 0) {
-    const dead = await underSweepLock(database, (session) => workers.markIdle(session, threshold));
+  const idle = idleWorkers(settings, ownId(recoverer));
+  if (isAlone && (await workers.findIdle(database.reads, idle)).length > 0) {
+    const dead = await underSweepLock(database, (session) => workers.markIdle(session, idle));
     for (const workerId of dead ?? []) found.owners.add(workerId);
   }
   const sweep = sweepOf(found);
@@ -62,7 +66,7 @@ async function sweepTasks(
   const { database } = recoverer;
   for (const cause of causes) {
     const criteria = sweepCriteria(cause, settings);
-    for await (const page of decidedPages(recoverer, criteria)) {
+    for await (const page of decidedPages(recoverer, criteria, ownId(recoverer))) {
       const applied = await underSweepLock(database, (session) =>
         applyPageWithin(recoverer, session, criteria, page),
       );
@@ -80,8 +84,18 @@ export async function planSweep(recoverer: Recoverer, settings: SweepSettings): 
   const tasks: RecoveredTask[] = [];
   for (const cause of causes)
     tasks.push(...(await planRecovery(recoverer, sweepCriteria(cause, settings))));
-  const idle = await store.sweepWorkers.findIdle(reads, settings.sweepThresholdMs);
+  const idle = await store.sweepWorkers.findIdle(reads, idleWorkers(settings, null));
   return sweepOf({ owners: new Set([...tasks.map(({ workerId }) => workerId), ...idle]), tasks });
+}
+
+/** A worker that sweeps lives, whatever its row says: it never sweeps itself. Null: an operator sweeps. */
+function ownId({ recoveredBy }: Recoverer): string | null {
+  return recoveredBy === BY_ADMIN ? null : recoveredBy;
+}
+
+function idleWorkers(settings: SweepSettings, exceptId: string | null): Idle {
+  const { sweepThresholdMs: thresholdMs, isForced = false } = settings;
+  return { thresholdMs, exceptId, isForced };
 }
 
 function sweepCriteria(cause: TimedCause, settings: SweepSettings) {
@@ -90,6 +104,7 @@ function sweepCriteria(cause: TimedCause, settings: SweepSettings) {
     thresholdMs: settings.sweepThresholdMs,
     multiplier: settings.resilientSweepThresholdMultiplier,
     flags: settings.resilientTaskFlags,
+    isForced: settings.isForced ?? false,
   };
 }
 

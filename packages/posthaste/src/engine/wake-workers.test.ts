@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { loggerOf } from "../domain/logger.ts";
 import { queueChannel } from "../store/channels.ts";
 import type { Db } from "../store/sql.ts";
 import { createStore } from "../store/store.ts";
@@ -72,7 +73,7 @@ test("a notification that fails is a line in the log, and the next one goes", as
   const lines: string[] = [];
   const waker = new WorkerWaker(store, {
     ...silent,
-    debug: (_fields: object | string, message?: string) => lines.push(message ?? ""),
+    ...loggerOf((_level, _fields, message) => lines.push(message)),
   });
   const broken: Db = { query: () => Promise.reject(new Error("queue is full")) };
   waker.announce(broken, [{ queue: "a", priority: 1, due: 0 }]);

@@ -7,6 +7,7 @@ import type { Logger } from "../domain/logger.ts";
 import { encodeWakeHints, type WakeHint } from "../domain/wake-hint.ts";
 import { queueChannel, resultChannel } from "../store/channels.ts";
 import type { Db } from "../store/sql.ts";
+import type { Wakes } from "../store/queries/notify-queues.ts";
 import type { Store } from "../store/store.ts";
 
 const WINDOW_MS = 2;
@@ -56,7 +57,7 @@ export class WorkerWaker {
     await Promise.all(
       gathered.map(([db, landed]) =>
         // A lost notification costs time, never a task: workers poll. So it must not fail the send it belongs to.
-        wakeQueues(db, this.#store, landed).catch((error: unknown) => {
+        this.#store.notifyQueues.alone(db, wakesOf(this.#store, landed)).catch((error: unknown) => {
           this.#log.debug(
             { error: String(error) },
             "workers were not notified; they will find the task by polling",
@@ -68,7 +69,11 @@ export class WorkerWaker {
 }
 
 /** The same at once; inside a caller's transaction it is delivered when that commits. */
-export async function wakeQueues(db: Db, store: Store, landed: Iterable<Landed>): Promise<void> {
+export function wakeQueues(db: Db, store: Store, landed: Iterable<Landed>): Promise<void> {
+  return store.notifyQueues.unlessFull(db, wakesOf(store, landed));
+}
+
+function wakesOf({ schema }: Store, landed: Iterable<Landed>): Wakes {
   const byQueue = new Map<string, WakeHint[]>();
   for (const { queue, priority, due } of landed) {
     const hints = byQueue.get(queue);
@@ -77,7 +82,7 @@ export async function wakeQueues(db: Db, store: Store, landed: Iterable<Landed>)
   }
   const wakes = new Map<string, string>();
   for (const [queue, hints] of byQueue) {
-    wakes.set(queueChannel(store.schema, queue), encodeWakeHints(hints));
+    wakes.set(queueChannel(schema, queue), encodeWakeHints(hints));
   }
-  await store.notifyQueues(db, wakes);
+  return wakes;
 }

@@ -1,28 +1,45 @@
 /** What runs beside every worker: the reaper, and the sweeper where it is enabled. */
 import { recoverTasks } from "../engine/recover-tasks.ts";
 import { workflowRounds } from "../engine/recover-workflows.ts";
-import { recovererOf, type ReaperOptions } from "./passes.ts";
+import { unknownTaskRounds } from "../engine/unknown-tasks.ts";
+import { mayJudge, recovererOf, type ReaperOptions } from "./passes.ts";
 import { Reaper } from "./reaper.ts";
 import { startSweeper } from "./sweeper.ts";
 
 export interface Maintenance {
   /** A worker was declared dead: what it held is recovered now. */
   wake(): void;
+  /** The deadline of a waiting task passes in so long: it is ended then, and not in the next round. */
+  expireIn(ms: number): void;
   /** Puts tasks back whose lease is over. For workers that fetch ahead, and look more often than there are rounds. */
   releaseLapsed(): Promise<void>;
   stop(): Promise<void>;
 }
 
-export function startMaintenance(options: ReaperOptions): Maintenance {
-  const { workerRecovery, database, log } = options;
-  const reaper = new Reaper({ reconcile: workflowRounds(database, log), ...options });
+export interface MaintenanceOptions extends ReaperOptions {
+  readonly unknownTaskGraceMs: number;
+}
+
+export function startMaintenance(options: MaintenanceOptions): Maintenance {
+  const { workerRecovery, database, log, unknownTaskGraceMs: graceMs } = options;
+  const reaper = new Reaper({
+    endUnknown: unknownTaskRounds({ ...options, graceMs }),
+    reconcile: workflowRounds(database, log),
+    ...options,
+  });
   const sweeper = workerRecovery.enabled
-    ? startSweeper({ recoverer: recovererOf(options), workerRecovery })
+    ? startSweeper({
+        recoverer: recovererOf(options),
+        workerRecovery,
+        mayJudge: (thresholdMs) => mayJudge(options, thresholdMs),
+      })
     : undefined;
   return {
     wake: () => reaper.wake(),
+    expireIn: (ms) => reaper.expireIn(ms),
     async releaseLapsed() {
-      await recoverTasks(recovererOf(options), { cause: "lease expired" });
+      if (mayJudge(options, options.recovery.claimedStaleThresholdMs))
+        await recoverTasks(recovererOf(options), { cause: "lease expired" });
     },
     async stop() {
       await Promise.all([reaper.stop(), sweeper?.stop()]);

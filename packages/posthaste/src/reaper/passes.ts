@@ -5,14 +5,15 @@
  *  2. stale claims: CLAIMED tasks that nobody vouches for, and leases that are over, go back to their place
  *  3. stale runs: RUNNING tasks that nobody vouches for, by the same rule
  *  4. expired tasks: PENDING ones that nobody started before their goodUntil
- *  5. workflow reconciliation: runs that are stuck
- *  6. retention
+ *  5. unknown tasks: PENDING ones whose name no worker ever listed fail
+ *  6. workflow reconciliation: runs that are stuck
+ *  7. retention
  *
  * What is recovered first may expire in the same round, and what has ended is pruned last.
  */
 import type { RecoveryConfig, WorkerRecoveryConfig } from "../domain/config.ts";
 import type { Logger } from "../domain/logger.ts";
-import { announceTasks } from "../engine/announce-tasks.ts";
+import { announceTasks, type DescribedTask } from "../engine/announce-tasks.ts";
 import type { Database } from "../engine/database.ts";
 import type { HookRunner } from "../engine/hooks.ts";
 import { expireTasks } from "../engine/expire-tasks.ts";
@@ -31,8 +32,12 @@ export interface ReaperOptions {
   readonly definitions?: Recoverer["definitions"];
   /** One worker at a time does the rounds. Every statement is right with any number of them. Default: this one does. */
   readonly isLeader?: () => boolean;
+  /** Whether the worker may judge silence of so long: only while it is heard itself. Default: always. */
+  readonly mayJudge?: (thresholdMs: number) => boolean;
   /** The worker stops: what is left is others'. */
   readonly signal?: AbortSignal;
+  /** Ends tasks whose name no worker ever listed. Returns how many. */
+  readonly endUnknown?: (signal?: AbortSignal) => Promise<number>;
   /** Repairs runs that are stuck. Returns how many. */
   readonly reconcile?: (signal?: AbortSignal) => Promise<number>;
   /** Deletes what has been kept for long enough. */
@@ -45,6 +50,7 @@ export interface Reaped {
   readonly released: number;
   readonly recovered: number;
   readonly expired: number;
+  readonly unknown: number;
 }
 
 export interface RoundRules {
@@ -55,6 +61,8 @@ export interface RoundRules {
 const EXPIRE_BATCH = 1_000;
 /** Batches of one round: what is left is the next one's. */
 const MOST_BATCHES = 100;
+/** Tasks that a line names by id. */
+const MOST_NAMED = 10;
 
 type Pass = (options: ReaperOptions, rules: RoundRules) => Promise<number>;
 
@@ -63,6 +71,7 @@ const passes: readonly (readonly [name: string, counts: keyof Reaped | undefined
   ["stale claims", "released", releaseStale],
   ["stale runs", "recovered", recoverStale],
   ["expired tasks", "expired", expire],
+  ["unknown tasks", "unknown", endUnknown],
   ["workflow reconciliation", undefined, reconcileWorkflows],
   ["retention", undefined, prune],
 ];
@@ -72,7 +81,7 @@ export async function runPasses(
   options: ReaperOptions,
   rules: RoundRules = { judgesSilence: true },
 ): Promise<Reaped> {
-  const reaped = { crashed: 0, released: 0, recovered: 0, expired: 0 };
+  const reaped = { crashed: 0, released: 0, recovered: 0, expired: 0, unknown: 0 };
   for (const [name, counts, run] of passes) {
     if (options.signal?.aborted === true) break;
     try {
@@ -101,8 +110,8 @@ async function releaseStale(
   options: ReaperOptions,
   { judgesSilence }: RoundRules,
 ): Promise<number> {
-  if (!judgesSilence) return 0;
   const { autoRequeueStaleClaimed, claimedStaleThresholdMs: thresholdMs } = options.recovery;
+  if (!judgesSilence || !mayJudge(options, thresholdMs)) return 0;
   const recoverer = recovererOf(options);
   const stale = autoRequeueStaleClaimed
     ? await recoverTasks(recoverer, { cause: "claim stale", thresholdMs, ...nobodyResilient })
@@ -116,12 +125,12 @@ async function recoverStale(
   { judgesSilence }: RoundRules,
 ): Promise<number> {
   const { autoFailStaleRunning, runningStaleThresholdMs: thresholdMs } = options.recovery;
-  if (!judgesSilence || !autoFailStaleRunning) return 0;
+  if (!judgesSilence || !autoFailStaleRunning || !mayJudge(options, thresholdMs)) return 0;
   const criteria = { cause: "run stale", thresholdMs, ...nobodyResilient } as const;
   return countTaken(await recoverTasks(recovererOf(options), criteria));
 }
 
-async function expire({ database, hooks, log }: ReaperOptions): Promise<number> {
+export async function expire({ database, hooks, log }: ReaperOptions): Promise<number> {
   let expired = 0;
   for (let batch = 0; batch < MOST_BATCHES; batch++) {
     const ids = await expireTasks(
@@ -129,13 +138,32 @@ async function expire({ database, hooks, log }: ReaperOptions): Promise<number> 
       await database.workflows.connection(),
       EXPIRE_BATCH,
     );
-    announceTasks(database, hooks, "taskExpired", ids);
+    const onDescribed = (tasks: readonly DescribedTask[]): void => logExpired(log, tasks);
+    announceTasks(database, hooks, { event: "taskExpired", ids, onDescribed });
     expired += ids.length;
     if (ids.length < EXPIRE_BATCH) break;
   }
-  if (expired > 0)
-    log.info({ expired }, "tasks expired: nobody started them before their goodUntil");
   return expired;
+}
+
+/** One line for each task name: a queue that stood still may expire thousands at once. */
+function logExpired(log: Logger, tasks: readonly DescribedTask[]): void {
+  for (const name of new Set(tasks.map((task) => task.name))) {
+    const expired = tasks.filter((task) => task.name === name);
+    const named = expired.slice(0, MOST_NAMED).map(({ id }) => id);
+    log.warn(
+      { name, queue: expired[0]?.queue, count: expired.length, tasks: named },
+      "tasks expired; no worker started them before their goodUntil",
+    );
+  }
+}
+
+/** Not while time is in doubt: whether a worker has served a queue for the grace is a question of time, too. */
+async function endUnknown(
+  { endUnknown: endTasks, signal }: ReaperOptions,
+  { judgesSilence }: RoundRules,
+): Promise<number> {
+  return judgesSilence ? ((await endTasks?.(signal)) ?? 0) : 0;
 }
 
 async function reconcileWorkflows({ reconcile, signal }: ReaperOptions): Promise<number> {
@@ -146,6 +174,10 @@ async function prune({ database, prune: pruneRecords }: ReaperOptions): Promise<
   await database.store.awaitResults.prune(database.reads);
   await pruneRecords?.();
   return 0;
+}
+
+export function mayJudge(options: ReaperOptions, thresholdMs: number): boolean {
+  return options.mayJudge?.(thresholdMs) ?? true;
 }
 
 /** Heartbeats of claims are judged by the thresholds of `recovery` alone. */

@@ -5,10 +5,12 @@
 import { isRepeatable } from "../engine/repeat-safely.ts";
 import { Bell } from "../runtime/bell.ts";
 import { pause } from "../runtime/pause.ts";
-import { recoverCrashed, runPasses, type ReaperOptions } from "./passes.ts";
+import { expire, recoverCrashed, runPasses, type ReaperOptions } from "./passes.ts";
 import { RoundClocks } from "./round-clocks.ts";
 
 const SECOND_LOOK_MS = 1_000;
+/** So that a deadline has passed by the database's clock, too. */
+const PAST_DEADLINE_MS = 10;
 
 export class Reaper {
   readonly #options: ReaperOptions;
@@ -17,6 +19,7 @@ export class Reaper {
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
   #isWoken = false;
+  #expireAt = Infinity;
 
   constructor(options: ReaperOptions) {
     this.#options = { ...options, signal: this.#stop.signal };
@@ -27,6 +30,14 @@ export class Reaper {
   /** A worker was declared dead: what it held is recovered now, and not in the next round. */
   wake(): void {
     this.#isWoken = true;
+    this.#bell.ring();
+  }
+
+  /** The deadline of a waiting task passes in so long: it is ended then, and not in the next round. */
+  expireIn(ms: number): void {
+    const at = performance.now() + Math.max(0, ms) + PAST_DEADLINE_MS;
+    if (at >= this.#expireAt) return;
+    this.#expireAt = at;
     this.#bell.ring();
   }
 
@@ -41,14 +52,17 @@ export class Reaper {
     await this.#clocks.begin();
     let nextRoundAt = performance.now() + spread(recovery.checkIntervalMs);
     for (;;) {
-      await this.#bell.wait(nextRoundAt - performance.now());
+      await this.#bell.wait(Math.min(nextRoundAt, this.#expireAt) - performance.now());
       if (this.#stop.signal.aborted) return;
       const isRound = performance.now() >= nextRoundAt;
+      const isDeadline = performance.now() >= this.#expireAt;
       const isWoken = this.#isWoken;
       this.#isWoken = false;
+      if (isDeadline) this.#expireAt = Infinity;
       try {
-        // Perhaps neither: a timer may ring a moment too early.
+        // Perhaps none of these: a timer may ring a moment too early.
         if (isRound) await this.#round();
+        else if (isDeadline) await expire(this.#options);
         if (isWoken) await this.#answerWake();
       } catch (error) {
         this.#clocks.forget();

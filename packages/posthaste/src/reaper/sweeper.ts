@@ -9,10 +9,12 @@ import { RoundClocks } from "./round-clocks.ts";
 export interface SweeperOptions {
   readonly recoverer: Recoverer;
   readonly workerRecovery: WorkerRecoveryConfig;
+  /** Whether the worker is heard itself. */
+  readonly mayJudge: (thresholdMs: number) => boolean;
 }
 
 /** In every worker: which of them sweeps is decided by the lock that a sweep takes. */
-export function startSweeper({ recoverer, workerRecovery }: SweeperOptions): Periodic {
+export function startSweeper({ recoverer, workerRecovery, mayJudge }: SweeperOptions): Periodic {
   const { database, log } = recoverer;
   const clocks = new RoundClocks(database, workerRecovery.sweepIntervalMs);
   void clocks.begin(); // it does not reject
@@ -21,7 +23,8 @@ export function startSweeper({ recoverer, workerRecovery }: SweeperOptions): Per
     run: async () => {
       const doubt = await clocks.check();
       if (doubt !== undefined) log.info({ doubt }, "no worker is swept in this round");
-      else await sweepWorkers(recoverer, workerRecovery);
+      else if (mayJudge(workerRecovery.sweepThresholdMs))
+        await sweepWorkers(recoverer, workerRecovery);
     },
     onError: (error) => {
       clocks.forget();

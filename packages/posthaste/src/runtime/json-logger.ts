@@ -6,7 +6,7 @@ const levels = ["debug", "info", "warn", "error", "silent"] as const;
 
 export type LogLevel = (typeof levels)[number];
 
-type Line = (first: object | string, message?: string) => void;
+type Line = (first: object | string, second?: object | string) => void;
 
 export function jsonLogger(
   level: LogLevel,
@@ -15,11 +15,11 @@ export function jsonLogger(
   const least = levels.indexOf(level);
   const line =
     (name: LogLevel): Line =>
-    (first, message) => {
+    (first, second) => {
       if (levels.indexOf(name) < least) return;
       const time = new Date().toISOString();
-      const fields = typeof first === "string" ? { message: first } : { message, ...first };
-      write(`${text({ time, level: name, ...fields })}\n`);
+      const [message, fields] = typeof first === "string" ? [first, second] : [second, first];
+      write(`${text({ time, level: name, message, ...(typeof fields === "object" && fields) })}\n`);
     };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }

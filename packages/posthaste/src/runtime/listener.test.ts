@@ -7,6 +7,7 @@ class FakeSession implements ListenSession {
   readonly lost: Promise<Error>;
   echoes = 0;
   hears = true;
+  isOurs = true;
   isOver = false;
   lose: (error: Error) => void = () => undefined;
   tell: (channel: string, payload: string) => void = () => undefined;
@@ -40,7 +41,7 @@ class FakeSession implements ListenSession {
 
 const OWN = "own";
 
-function setUp({ isSilent = false } = {}) {
+function setUp({ isSilent = false, isOurs = true } = {}) {
   const sessions: FakeSession[] = [];
   const downs: string[] = [];
   const silences: string[] = [];
@@ -48,6 +49,7 @@ function setUp({ isSilent = false } = {}) {
     open: async () => {
       const session = new FakeSession();
       session.hears = !isSilent;
+      session.isOurs = isOurs;
       sessions.push(session);
       return session;
     },
@@ -60,7 +62,9 @@ function setUp({ isSilent = false } = {}) {
     ownChannel: OWN,
     backoff: { initialMs: 100, maxMs: 3_000 },
     onDown: (error) => downs.push(String(error)),
-    onSilent: () => silences.push("silent"),
+    onUp: () => undefined,
+    onSilent: ({ waitedMs, isPooled }) =>
+      silences.push(`${isPooled ? "pooled" : "direct"}, ${waitedMs}`),
   });
   const subscribe = (channel: string) => {
     const heard: string[] = [];
@@ -134,8 +138,11 @@ test("a session that does not hear itself any more is given up, though TCP belie
   await listener.close();
 });
 
-test("a session that never hears itself is silent: said once, nobody waits for it, and it is tried again", async () => {
-  const { sessions, downs, silences, listener, subscribe } = setUp({ isSilent: true });
+test("behind a pooler a session that does not hear itself is given up: said once, and tried every minute", async () => {
+  const { sessions, downs, silences, listener, subscribe } = setUp({
+    isSilent: true,
+    isOurs: false,
+  });
   const { ready, heard } = subscribe("a");
   await vi.advanceTimersByTimeAsync(2_000);
   await ready;
@@ -143,9 +150,57 @@ test("a session that never hears itself is silent: said once, nobody waits for i
   expect(sessions[0]).toMatchObject({ channels: [OWN], isOver: true });
   await vi.advanceTimersByTimeAsync(130_000);
   expect(sessions).toHaveLength(3);
-  expect(silences).toEqual(["silent"]);
+  expect(silences).toEqual(["pooled, 2000"]);
   expect(downs).toEqual([]);
   expect(heard).toEqual([]);
+  await listener.close();
+});
+
+test("a first echo that is late counts when it comes; nobody waits for it meanwhile", async () => {
+  const { sessions, downs, silences, listener, subscribe } = setUp({ isSilent: true });
+  const { ready, heard } = subscribe("a");
+  await vi.advanceTimersByTimeAsync(2_000);
+  await ready;
+  expect([silences, heard]).toEqual([["direct, 2000"], []]);
+  await vi.advanceTimersByTimeAsync(1_000);
+  sessions[0]?.tell(OWN, "");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(sessions.map(({ channels }) => channels)).toEqual([[OWN, "a"]]);
+  expect([silences, downs, heard]).toEqual([["direct, 2000"], [], ["up"]]);
+  await listener.close();
+});
+
+test("a session of our own that stays without an echo is asked again and replaced within seconds", async () => {
+  const { sessions, silences, listener, subscribe } = setUp({ isSilent: true });
+  subscribe("a");
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect([sessions.length, sessions[0]?.echoes]).toEqual([1, 3]);
+  await vi.advanceTimersByTimeAsync(9_000);
+  expect([sessions.length, sessions[0]?.isOver]).toEqual([2, true]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(sessions.length).toBeGreaterThanOrEqual(5);
+  expect(silences).toEqual(["direct, 2000"]);
+  await listener.close();
+});
+
+test("a session that is lost while its first echo is awaited is replaced at once", async () => {
+  const { sessions, downs, listener, subscribe } = setUp({ isSilent: true });
+  subscribe("a");
+  await vi.advanceTimersByTimeAsync(100);
+  sessions[0]?.lose(new Error("terminated by the administrator"));
+  await vi.advanceTimersByTimeAsync(500);
+  expect(sessions).toHaveLength(2);
+  expect(downs).toEqual(["Error: terminated by the administrator"]);
+  await listener.close();
+});
+
+test("silence is said again when it comes back", async () => {
+  const { sessions, silences, listener, subscribe } = setUp({ isSilent: true });
+  subscribe("a");
+  await vi.advanceTimersByTimeAsync(3_000);
+  sessions[0]?.tell(OWN, "");
+  await vi.advanceTimersByTimeAsync(40_000);
+  expect(silences).toEqual(["direct, 2000", "direct, 2000"]);
   await listener.close();
 });
 
@@ -180,6 +235,7 @@ test("while no session can be had it goes on trying, with pauses that grow", asy
     ownChannel: OWN,
     backoff: { initialMs: 100, maxMs: 3_000 },
     onDown: () => undefined,
+    onUp: () => undefined,
     onSilent: () => undefined,
   });
   listener.subscribe("a", { onMessage: () => undefined, onUp: () => undefined });

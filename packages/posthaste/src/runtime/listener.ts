@@ -3,9 +3,9 @@
  * a half-open link (TCP keepalive does not see one). Notifications sent while it was down are lost: every subscriber is
  * told when it is up again and looks for itself.
  *
- * It trusts nothing but its own ear: at its start and every few seconds it notifies itself. A session that answers but
- * hears nothing, as behind a pooler that gives each transaction another, is silent: that is said once, everybody polls,
- * and it is tried again now and then.
+ * It trusts nothing but its own ear: at its start and every few seconds it notifies itself. While the first echo does not
+ * come, that is said once and everybody polls. On a session of our own the echo may be late, so it is waited for with
+ * growing patience; behind a pooler that gives each transaction another session it never comes, and is tried every minute.
  */
 import { Backoff, type BackoffOptions } from "./backoff.ts";
 import { pause } from "./pause.ts";
@@ -13,6 +13,8 @@ import { pause } from "./pause.ts";
 /** What a listener needs of a session. */
 export interface ListenSession {
   readonly lost: Promise<Error>;
+  /** False: a pooler stands between, which may give each transaction another session. */
+  readonly isOurs: boolean;
   listen(channel: string): Promise<void>;
   onNotification(listener: (channel: string, payload: string) => void): void;
   close(): Promise<void>;
@@ -37,8 +39,15 @@ export interface ListenerOptions {
   /** Pauses between attempts to open a session. */
   readonly backoff: BackoffOptions;
   readonly onDown: (error: unknown) => void;
-  /** Sessions answer, but notifications do not arrive. Said once. */
-  readonly onSilent: () => void;
+  /** It listens again. Said once for each time that it was down. */
+  readonly onUp: (downMs: number) => void;
+  /** A session answers, but the first echo does not come. Said once, until it has been heard. */
+  readonly onSilent: (silence: Silence) => void;
+}
+
+export interface Silence {
+  readonly waitedMs: number;
+  readonly isPooled: boolean;
 }
 
 interface Subscriber {
@@ -50,9 +59,12 @@ interface Subscriber {
 
 const ECHO_EVERY_MS = 10_000;
 const ECHO_TIMEOUT_MS = 5_000;
-/** On a session that has just answered, an echo takes milliseconds. */
+/** On a session that has just answered, an echo takes milliseconds, unless server or network are very busy. */
 const FIRST_ECHO_TIMEOUT_MS = 2_000;
-const SILENT_RETRY_MS = 60_000;
+/** How long it is waited for after that, each time after asking anew, before another session is opened. */
+const LATE_ECHO_TIMEOUTS_MS = [4_000, 8_000];
+/** Behind a pooler each try leaves a LISTEN behind in somebody else's session. */
+const POOLED_RETRY_MS = 60_000;
 
 export class Listener {
   readonly #options: ListenerOptions;
@@ -63,7 +75,7 @@ export class Listener {
   #loop: Promise<void> | undefined;
   #onEcho: () => void = () => undefined;
   #isSilenceKnown = false;
-  #isDown = false;
+  #downSince: number | undefined;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -98,15 +110,15 @@ export class Listener {
         const session = await this.#options.open();
         session.onNotification((channel, payload) => this.#deliver(channel, payload));
         const isHeard = !this.#stop.signal.aborted && (await this.#isHeard(session));
-        if (this.#stop.signal.aborted) await session.close();
-        else if (isHeard) {
+        if (!isHeard) {
+          await session.close();
+          rest = session.isOurs ? undefined : POOLED_RETRY_MS;
+        } else {
           this.#session = session;
+          this.#isSilenceKnown = false;
           await this.#listen(session, [...this.#subscribers]);
           backoff.reset();
           await this.#watch(session);
-        } else {
-          await this.#beSilent(session);
-          rest = SILENT_RETRY_MS;
         }
       } catch (error) {
         this.#report(error);
@@ -119,12 +131,19 @@ export class Listener {
   /** Before anything else is listened to: a channel that nobody hears would be left behind in somebody else's session. */
   async #isHeard(session: ListenSession): Promise<boolean> {
     await session.listen(this.#options.ownChannel);
-    return this.#echo(FIRST_ECHO_TIMEOUT_MS);
+    const isPooled = !session.isOurs;
+    const lost = session.lost.then((error) => Promise.reject(error));
+    lost.catch(() => undefined); // it is looked at only while an echo is awaited
+    for (const ms of [FIRST_ECHO_TIMEOUT_MS, ...(isPooled ? [] : LATE_ECHO_TIMEOUTS_MS)]) {
+      if (await Promise.race([this.#echo(ms), lost])) return true;
+      if (this.#stop.signal.aborted) return false;
+      this.#beSilent({ waitedMs: FIRST_ECHO_TIMEOUT_MS, isPooled });
+    }
+    return false;
   }
 
-  async #beSilent(session: ListenSession): Promise<void> {
-    await session.close();
-    if (!this.#isSilenceKnown) this.#options.onSilent();
+  #beSilent(silence: Silence): void {
+    if (!this.#isSilenceKnown) this.#options.onSilent(silence);
     this.#isSilenceKnown = true;
     for (const { markReady } of this.#subscribers) markReady();
   }
@@ -136,7 +155,8 @@ export class Listener {
       session.destroy(); // #watch or the opening loop reports it and opens another
       return this.#report(error);
     }
-    this.#isDown = false;
+    if (this.#downSince !== undefined) this.#options.onUp(performance.now() - this.#downSince);
+    this.#downSince = undefined;
     for (const { markReady, onUp } of subscribers) {
       markReady();
       onUp();
@@ -182,8 +202,8 @@ export class Listener {
 
   /** Once for each time that it is down, however often it is tried. */
   #report(error: unknown): void {
-    if (this.#isDown || this.#stop.signal.aborted) return;
-    this.#isDown = true;
+    if (this.#downSince !== undefined || this.#stop.signal.aborted) return;
+    this.#downSince = performance.now();
     this.#options.onDown(error);
   }
 

@@ -4,8 +4,9 @@
  */
 import type { Duplex } from "node:stream";
 import pg from "pg";
-import { maskSecrets } from "../domain/connection-url.ts";
+import { hostUrls, maskSecrets } from "../domain/connection-url.ts";
 import { CopyQuery } from "./copy-query.ts";
+import { firstThatWrites, HOST_TIMEOUT_MS, requireWritable } from "./several-hosts.ts";
 import { explainConnectError, isConnectionError } from "./pg-errors.ts";
 import { applySettings, type Profile } from "./session-settings.ts";
 import type { OwnDb, SqlText, Statement } from "./sql.ts";
@@ -16,6 +17,8 @@ export interface ConnectionOptions {
   readonly profile: Profile;
   /** Undefined: where the session is ours alone. A pooler gives each transaction another, which knows none of them. */
   readonly preparedStatements: boolean | undefined;
+  /** Where it is listed from its first attempt to its end. */
+  readonly sessions?: Set<Connection>;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -45,17 +48,31 @@ export class Connection implements OwnDb {
     });
   }
 
+  /** Of several hosts the first that can be reached and accepts writes, in the order of the URL. */
   static async open(options: ConnectionOptions): Promise<Connection> {
+    const urls = hostUrls(options.url);
+    if (urls.length === 1) return Connection.#openOne(options);
+    return firstThatWrites(urls, (url) =>
+      Connection.#openOne({ ...options, url }, HOST_TIMEOUT_MS),
+    );
+  }
+
+  static async #openOne(options: ConnectionOptions, hostTimeoutMs?: number): Promise<Connection> {
     const shown = maskSecrets(options.url);
-    const client = makeClient(options, shown);
+    const client = makeClient(options, shown, hostTimeoutMs);
     const connection = new Connection(client);
+    const unlist = (): unknown => options.sessions?.delete(connection);
+    options.sessions?.add(connection);
+    void connection.lost.then(unlist);
     try {
       await client.connect();
+      if (hostTimeoutMs !== undefined) await requireWritable(client);
       const isOurs = await applySettings(connection, options.profile, connection.#greetedBy());
       connection.#prepares = options.preparedStatements ?? isOurs;
       if (isOurs) connection.#backendPid = connection.#greetedBy();
     } catch (error) {
       connection.destroy();
+      unlist();
       throw explainConnectError(error, shown);
     }
     return connection;
@@ -156,12 +173,16 @@ export class Connection implements OwnDb {
   }
 }
 
-function makeClient(options: ConnectionOptions, shown: string): pg.Client {
+function makeClient(
+  options: ConnectionOptions,
+  shown: string,
+  timeoutMs = CONNECT_TIMEOUT_MS,
+): pg.Client {
   try {
     return new pg.Client({
       connectionString: options.url,
       application_name: options.applicationName,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      connectionTimeoutMillis: timeoutMs,
       query_timeout: options.profile === "migrations" ? MIGRATION_TIMEOUT_MS : ANSWER_TIMEOUT_MS,
       keepAlive: true,
       pipeline: true,

@@ -4,26 +4,29 @@
  */
 import { PosthasteError } from "../domain/errors.ts";
 import type { Connection } from "./connection.ts";
-import { migrations } from "./migrations.gen.ts";
+import { isOlderVersion } from "../domain/library-version.ts";
+import { version } from "../version.ts";
+import { migrations, type Migration } from "./migrations.gen.ts";
 import { migrationText, schemaText, sql, statement, type SqlText } from "./sql.ts";
 
 const OLDEST_POSTGRESQL = 140_000;
 
 /** Names of the migrations that were applied by this call. */
 export async function migrate(connection: Connection, schema: string): Promise<string[]> {
-  await requireVersion(connection);
-  if ((await missingMigrations(connection, schema)).length === 0) return [];
+  await requireServer(connection);
+  if ((await readSchema(connection, schema)).missing.length === 0) return [];
 
   // The lock comes in a statement of its own, so that what follows sees what the one before us has committed.
   await connection.script(sql`begin`);
   try {
     await connection.query(LOCK, [`posthaste/migrate/${schema}`]);
-    const missing = await missingMigrations(connection, schema);
+    const { missing } = await readSchema(connection, schema);
     if (missing.length > 0) await prepare(connection, schema);
     for (const { name, source } of missing) {
       await connection.script(migrationText(source, schema));
       await connection.query(record(schema), [name]);
     }
+    if (missing.length > 0) await connection.script(stateOldest(schema));
     await connection.script(sql`commit`);
     return missing.map(({ name }) => name);
   } catch (error) {
@@ -32,21 +35,27 @@ export async function migrate(connection: Connection, schema: string): Promise<s
   }
 }
 
-/** Whether every migration this version knows has been applied. */
-export async function isSchemaCurrent(connection: Connection, schema: string): Promise<boolean> {
-  await requireVersion(connection);
-  return (await missingMigrations(connection, schema)).length === 0;
+export interface SchemaState {
+  /** Names of migrations that have not been applied. */
+  readonly missing: readonly string[];
+  /** Names of applied migrations that this version does not know. */
+  readonly newer: readonly string[];
 }
 
-/** Throws SCHEMA_MISMATCH unless every migration this version knows has been applied. Changes nothing. */
-export async function verifySchema(connection: Connection, schema: string): Promise<void> {
-  await requireVersion(connection);
-  const missing = await missingMigrations(connection, schema);
-  if (missing.length === 0) return;
-  const names = missing.map(({ name }) => name).join(", ");
+/** Throws SCHEMA_MISMATCH if the schema is too new for this version. Changes nothing. */
+export async function checkSchema(connection: Connection, schema: string): Promise<SchemaState> {
+  await requireServer(connection);
+  const { missing, newer } = await readSchema(connection, schema);
+  return { missing: missing.map(({ name }) => name), newer };
+}
+
+/** The same, and throws unless every migration that this version knows has been applied. */
+export async function verifySchema(connection: Connection, schema: string): Promise<SchemaState> {
+  const state = await checkSchema(connection, schema);
+  if (state.missing.length === 0) return state;
   throw new PosthasteError(
     "SCHEMA_MISMATCH",
-    `the schema "${schema}" lacks ${names}; run \`posthaste migrate\`, or leave autoMigrate on`,
+    `the schema "${schema}" lacks ${state.missing.join(", ")}; run \`posthaste migrate\`, or leave autoMigrate on`,
   );
 }
 
@@ -61,12 +70,20 @@ export function printMigrations(schema: string): string {
   );
   // The session's own path may hold functions that would stand in for the built-in ones of the same name.
   const begin = "begin;\nset local search_path = pg_catalog, pg_temp;";
-  return [begin, createSchema(schema), bookkeeping(schema), ...parts, "commit;"].join("\n\n");
+  return [
+    begin,
+    createSchema(schema),
+    bookkeeping(schema),
+    ...parts,
+    stateOldest(schema),
+    "commit;",
+  ].join("\n\n");
 }
 
 const LOCK = statement(sql`select pg_advisory_xact_lock(hashtextextended($1, 0))`);
 
-const VERSION = statement(sql`select current_setting('server_version_num')::int as "version"`);
+const SERVER = statement(sql`
+  select current_setting('server_version_num')::int as "version", current_setting('server_encoding') as "encoding"`);
 
 /** A role that owns the schema need not be allowed to make one, which "if not exists" asks for all the same. */
 async function prepare(connection: Connection, schema: string): Promise<void> {
@@ -93,25 +110,67 @@ function record(schema: string) {
   return statement(sql`insert into ${schemaText(schema)}.migrations (name) values ($1)`);
 }
 
-async function requireVersion(connection: Connection): Promise<void> {
-  const [row] = await connection.query<{ version: number }>(VERSION);
-  if (row !== undefined && row.version >= OLDEST_POSTGRESQL) return;
-  const found = Math.floor((row?.version ?? 0) / 10_000);
-  throw new PosthasteError(
-    "SCHEMA_MISMATCH",
-    `PostgreSQL 14 or newer is needed, this server is version ${found}`,
-  );
+/** Of every migration that this version knows, also of those that an earlier one has applied without a statement. */
+function stateOldest(schema: string): SqlText {
+  const known = migrations.map(({ name, oldestLibrary }) => `('${name}', '${oldestLibrary}')`);
+  return sql`update ${schemaText(schema)}.migrations as applied set oldest_library = known.oldest_library
+  from (values ${known.join(", ") as SqlText}) as known (name, oldest_library)
+ where applied.name = known.name and applied.oldest_library is distinct from known.oldest_library;`;
 }
 
-async function missingMigrations(
+/** Text of every script must come back as it was sent, and jsonb knows no other encoding for \u escapes. */
+async function requireServer(connection: Connection): Promise<void> {
+  const [row] = await connection.query<{ version: number; encoding: string }>(SERVER);
+  if (row === undefined || row.version < OLDEST_POSTGRESQL) {
+    const found = Math.floor((row?.version ?? 0) / 10_000);
+    throw new PosthasteError(
+      "SCHEMA_MISMATCH",
+      `PostgreSQL 14 or newer is needed, this server is version ${found}`,
+    );
+  }
+  if (row.encoding !== "UTF8") {
+    throw new PosthasteError(
+      "SCHEMA_MISMATCH",
+      `expected a database with the encoding UTF8, found ${row.encoding}; ` +
+        "create one with: create database … encoding 'UTF8' template template0",
+    );
+  }
+}
+
+interface AppliedMigration {
+  readonly name: string;
+  /** Null: it states none. Such a row is not from a released version of this library, or from a hand. */
+  readonly oldestLibrary: string | null;
+}
+
+async function readSchema(
   connection: Connection,
   schema: string,
-): Promise<{ readonly name: string; readonly source: string }[]> {
-  const APPLIED = statement(sql`select name from ${schemaText(schema)}.migrations`);
+): Promise<{ readonly missing: readonly Migration[]; readonly newer: readonly string[] }> {
+  // As JSON: a schema from before 0017 does not have the column.
+  const APPLIED = statement(sql`
+    select name as "name", to_jsonb(applied) ->> 'oldest_library' as "oldestLibrary"
+      from ${schemaText(schema)}.migrations as applied order by name`);
   const [present] = await connection.query<{ present: boolean }>(PRESENT, [schema]);
-  if (present?.present !== true) return [...migrations];
-  const applied = await connection.query<{ name: string }>(APPLIED);
-  return migrations.filter(({ name }) => !applied.some((row) => row.name === name));
+  if (present?.present !== true) return { missing: migrations, newer: [] };
+  const applied = await connection.query<AppliedMigration>(APPLIED);
+  const unknown = applied.filter(({ name }) => !migrations.some((known) => known.name === name));
+  refuseTooNew(schema, unknown);
+  return {
+    missing: migrations.filter(({ name }) => !applied.some((row) => row.name === name)),
+    newer: unknown.map(({ name }) => name),
+  };
+}
+
+function refuseTooNew(schema: string, unknown: readonly AppliedMigration[]): void {
+  for (const { name, oldestLibrary } of unknown) {
+    if (oldestLibrary === null || !isOlderVersion(version, oldestLibrary)) continue;
+    throw new PosthasteError(
+      "SCHEMA_MISMATCH",
+      `the schema "${schema}" has the migration ${name}, which needs posthaste ${oldestLibrary} or newer, and this is ` +
+        `posthaste ${version}; deploy a newer version of your app`,
+    );
+  }
 }
 
 // Read from the catalogue's tables, not with to_regclass: that asks the session's cache, which a wait for an advisory

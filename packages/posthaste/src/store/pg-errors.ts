@@ -1,25 +1,51 @@
 /** What an error of the driver or of PostgreSQL means to us. */
 import { PosthasteError } from "../domain/errors.ts";
 
-/** The connection is gone, cannot be had, or leads to a server that takes no writes: try again on another one. */
-export function isConnectionError(error: unknown): boolean {
-  const code = errorCode(error);
-  if (code !== undefined) {
-    if (/^08...$/.test(code) || CONNECTION_STATES.has(code) || SOCKET_CODES.has(code)) return true;
-    // A state that PostgreSQL itself reported and that is none of the above is about the statement.
-    if (SQLSTATE.test(code)) return false;
-  }
-  return error instanceof Error && DRIVER_MESSAGES.test(error.message);
+/**
+ * What an error says about a statement, and so what may be done about it:
+ *  - "connection": the session is gone, cannot be had, or leads to a server that takes no writes; try another one
+ *  - "undone": serialization failure, deadlock, lock or statement timeout; the same statement may simply be repeated
+ *  - "stale plan": prepared no more, or prepared for another table; a new session prepares it afresh
+ *  - "trouble": the server is out of disk, memory or luck; the same statement may succeed later
+ *  - "setup": a right, a table or a function is missing; it succeeds when somebody has acted
+ *  - "duplicate": a row with this key is stored already
+ *  - "value": this row is refused, now and later
+ *  - "unknown": PostgreSQL has not said a SQLSTATE
+ */
+export type ErrorKind =
+  | "connection"
+  | "undone"
+  | "stale plan"
+  | "trouble"
+  | "setup"
+  | "duplicate"
+  | "value"
+  | "unknown";
+
+/** The one place that knows which SQLSTATE is about what. Every SQLSTATE that is not named here is "trouble". */
+export function errorKind(error: unknown): ErrorKind {
+  const code = errorCode(error) ?? "";
+  if (/^08...$/.test(code) || CONNECTION_STATES.has(code) || SOCKET_CODES.has(code))
+    return "connection";
+  // A state that PostgreSQL itself reported is about the statement, whatever its message quotes.
+  if (!SQLSTATE.test(code))
+    return error instanceof Error && DRIVER_MESSAGES.test(error.message) ? "connection" : "unknown";
+  if (UNDONE_STATES.has(code)) return "undone";
+  if (code === "26000" || (code === "0A000" && /cached plan/.test(messageOf(error))))
+    return "stale plan";
+  if (code === "23505") return "duplicate";
+  if (code === "54000" && /NOTIFY queue/.test(messageOf(error))) return "trouble";
+  const errorClass = code.slice(0, 2);
+  if (VALUE_CLASSES.has(errorClass) || code === "P0001") return "value";
+  return SETUP_CLASSES.has(errorClass) ? "setup" : "trouble";
 }
 
-/** The statement was undone and may simply be repeated: serialization failure, deadlock, lock or statement timeout. */
-export function isTransient(error: unknown): boolean {
-  const code = errorCode(error);
-  return code !== undefined && TRANSIENT_STATES.has(code);
+export function isConnectionError(error: unknown): boolean {
+  return errorKind(error) === "connection";
 }
 
 export function isUniqueViolation(error: unknown): boolean {
-  return errorCode(error) === "23505";
+  return errorKind(error) === "duplicate";
 }
 
 /** Somebody holds a lock for longer than the statement would wait. */
@@ -27,10 +53,9 @@ export function isLockTimeout(error: unknown): boolean {
   return errorCode(error) === "55P03";
 }
 
-/** A statement that is prepared no more, or whose plan no longer fits: a new connection prepares it afresh. */
-export function isStalePlan(error: unknown): boolean {
-  const code = errorCode(error);
-  return code === "26000" || (code === "0A000" && /cached plan/.test(messageOf(error)));
+/** The statement ran longer than its session allows, or somebody cancelled it. The server is there and answers. */
+export function isStatementTimeout(error: unknown): boolean {
+  return errorCode(error) === "57014";
 }
 
 /**
@@ -47,10 +72,24 @@ export function explainConnectError(error: unknown, shown: string): PosthasteErr
   });
 }
 
+/** A statement that the role may not run: says what PostgreSQL refused, and where the grants come from. Others pass as they are. */
+export function explainPermissionError(error: unknown): unknown {
+  if (errorCode(error) !== "42501") return error;
+  return new PosthasteError(
+    "PERMISSION_DENIED",
+    `${messageOf(error)}; expected the grants that \`posthaste roles\` prints: make the role of database.url a member of the producer, ` +
+      "worker or reader role, and migrate as the migrator (with autoMigrate: false everywhere else). Run the script again after every migration",
+    { cause: error },
+  );
+}
+
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
-// 57P01-57P03: shut down, crash, starting up. 53300: too many connections. 25006: a read-only server.
-const CONNECTION_STATES = new Set(["57P01", "57P02", "57P03", "53300", "25006"]);
+// 57P01-57P03: shut down, crash, starting up. 57P04, 57P05, 25P03, 25P04: this session was ended. 53300: too many
+// connections. 25006: a read-only server.
+const CONNECTION_STATES = new Set(
+  "57P01 57P02 57P03 57P04 57P05 25P03 25P04 53300 25006".split(" "),
+);
 
 const SOCKET_CODES = new Set([
   "ECONNREFUSED",
@@ -64,7 +103,13 @@ const SOCKET_CODES = new Set([
   "EAI_AGAIN",
 ]);
 
-const TRANSIENT_STATES = new Set(["40001", "40P01", "55P03", "57014"]);
+const UNDONE_STATES = new Set(["40001", "40P01", "55P03", "57014"]);
+
+// 21: more rows than one. 22: data. 23: constraints. 44: a view's check option. 54: too large, too deep.
+const VALUE_CLASSES = new Set(["21", "22", "23", "44", "54"]);
+
+// 0A: not supported. 3D: no such database. 3F: no such schema. 42: no right, no such table, column or function.
+const SETUP_CLASSES = new Set(["0A", "3D", "3F", "42"]);
 
 // The driver's own errors carry no code.
 const DRIVER_MESSAGES =
@@ -79,6 +124,7 @@ const CONNECT_PROBLEMS: Readonly<Record<string, string>> = {
   "28P01": "the password was refused; check the user and password of the URL",
   "28000": "the server refuses this user or host; check the URL's user and pg_hba.conf",
   "3D000": "the server has no such database; create it or correct the URL",
+  "25006": "the server accepts no writes: it is a standby, or read-only by default",
   "53300": "the server has no free connection; raise max_connections or run fewer processes",
   "57P03": "the server is starting up or shutting down",
   ECONNREFUSED: "nothing listens there; is PostgreSQL running, and are host and port right?",

@@ -65,14 +65,18 @@ begin
   grant select on @schema.migrations to @producer;
   grant insert on @schema.submissions, @schema.ready_tasks to @producer;
   grant select (task_id, name, queue, priority, key, input) on @schema.submissions to @producer;
-  grant select (task_id) on @schema.ready_tasks to @producer;
+  grant select (task_id, queue) on @schema.ready_tasks to @producer;
+  -- To warn of queues that no worker serves.
+  grant select (queues, state, last_heartbeat_at) on @schema.workers to @producer;
   grant select (task_id, status, result, error) on @schema.finished_tasks to @producer;
+  grant select on @schema.task_definitions to @producer;
   grant select (task_id, value) on @schema.progress to @producer;
   -- UPDATE only for the locks of "for update": a waiter is never changed.
   grant select, insert, update, delete on @schema.waiters to @producer;
   grant execute on function
     @schema.send(text, jsonb, text, integer, timestamptz, timestamptz, text, jsonb, jsonb),
-    @schema.queue_channel(text), @schema.uuid_v7(), @schema.notify_waiters(uuid[]), @schema.cancel(uuid)
+    @schema.queue_channel(text), @schema.uuid_v7(), @schema.notify_waiters(uuid[]),
+    @schema.notify_unless_full(text, text), @schema.cancel(uuid)
     to @producer;
   -- Runs with the rights of its owner: who may cancel a task must not be able to delete it, or to write a result.
   -- It names every object with its schema and pins search_path, so that nothing of the caller's can stand in for them.
@@ -98,11 +102,12 @@ begin
   grant select on @schema.submissions, @schema.attempts, @schema.finished_tasks to @worker;
   grant insert on @schema.attempts, @schema.finished_tasks to @worker;
   grant select, insert, update, delete on @schema.ready_tasks, @schema.active_tasks to @worker;
-  grant select, insert, update on @schema.workers, @schema.progress to @worker;
+  grant select, insert, update on @schema.workers, @schema.task_definitions, @schema.progress to @worker;
   grant select on @schema.queues to @worker;
   -- Vouches for what it runs, and takes over from those that fell silent.
   grant select, insert on @schema.heartbeats, @schema.worker_states, @schema.recoveries to @worker;
-  grant execute on function @schema.queue_load(boolean) to @worker;
+  grant select, insert on @schema.server_timelines to @worker;
+  grant execute on function @schema.queue_load(boolean), @schema.current_timeline(), @schema.up_since() to @worker;
   -- Advances the runs whose tasks it has ended, and repairs those that are stuck.
   grant select on @schema.workflow_nodes, @schema.earlier_nodes, @schema.graph_edges to @worker;
   grant execute on function @schema.lock_runs_of(uuid[]), @schema.advance_workflows(uuid[]),

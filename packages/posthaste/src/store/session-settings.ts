@@ -16,7 +16,8 @@ import { sql, statement, type Db } from "./sql.ts";
  *    always, so nothing else is allowed.
  *  - "sends": bulk inserts.
  *  - "vouches": heartbeats and what is judged by them. Few statements, and one of them looks up thousands of claims.
- *  - "reads": everything else, planned as usual.
+ *  - "reads": everything else, planned as usual, without sequential scans where there is another way: a plan from when
+ *    `waiters` and `ready_tasks` were empty compared the place of each of their rows with each row to delete.
  *  - "migrations": statements that may take their time.
  */
 export type Profile = keyof typeof profiles;
@@ -36,16 +37,19 @@ const profiles = {
     enable_seqscan: "off",
     enable_bitmapscan: "off",
   },
-  reads: {},
+  reads: { enable_seqscan: "off" },
   // Waiting for another process that migrates, or for a long lock, is no failure.
   migrations: { statement_timeout: "0", idle_in_transaction_session_timeout: "0" },
 } as const satisfies Record<string, Readonly<Record<string, string>>>;
+
+/** Of every session except those that migrate. */
+export const STATEMENT_TIMEOUT = "30s";
 
 const everySession = {
   search_path: "pg_catalog",
   default_transaction_isolation: "read committed",
   default_transaction_read_only: "off",
-  statement_timeout: "30s",
+  statement_timeout: STATEMENT_TIMEOUT,
   lock_timeout: "0",
   idle_in_transaction_session_timeout: "60s",
   idle_session_timeout: "0",

@@ -24,8 +24,8 @@ export function bareStatement(text: SqlText): Statement {
   return { ...statement(text), isBare: true };
 }
 
-/** What a schema may be called; the length leaves room for the names that PostgreSQL derives. */
-export const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,47}$/;
+/** What a schema may be called, PostgreSQL's own left out; the length leaves room for the names that it derives. */
+export const SCHEMA_NAME = /^(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,47}$/;
 
 /** The schema's name as SQL. Checked by rule first and quoted all the same. */
 export function schemaText(schema: string): SqlText {

@@ -99,7 +99,7 @@ async function ensureTemplate(
   try {
     await server.script(sql`alter database ${quoted(draft)} rename to ${quoted(template)}`);
   } catch (error) {
-    if (errorCode(error) !== TAKEN) throw error;
+    if (![TAKEN, TAKEN_AT_ONCE].includes(errorCode(error) ?? "")) throw error;
     await server.script(sql`drop database ${quoted(draft)}`); // another process was quicker
   }
 }
@@ -162,7 +162,14 @@ const LEFTOVERS = statement(sql`
           or datname ~ '^posthaste_template_[0-9a-f]{8}_[0-9a-f]{8}$'
             and substr(datname, length('posthaste_template_') + 1, 8) <> $1)`);
 
-const [GONE, IN_USE, TAKEN, FORBIDDEN] = ["3D000", "55006", "42P04", "42501"];
+// Two renames that meet pass the look at existing names, and one fails at the unique index.
+const [GONE, IN_USE, TAKEN, TAKEN_AT_ONCE, FORBIDDEN] = [
+  "3D000",
+  "55006",
+  "42P04",
+  "23505",
+  "42501",
+];
 
 function connect(url: string): Promise<Connection> {
   return Connection.open({

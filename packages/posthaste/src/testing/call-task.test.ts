@@ -110,7 +110,7 @@ describe("the context", () => {
 
     expect(result).toEqual({ ok: true, value: true });
     expect(log.lines).toEqual([
-      { level: "warn", message: "looked", fields: { taskId: "t", task: "look", attempt: 3 } },
+      { level: "warn", message: "looked", fields: { task: "t", name: "look", attempt: 3 } },
     ]);
   });
 });

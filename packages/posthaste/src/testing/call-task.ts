@@ -8,7 +8,7 @@ import {
   type SendArguments,
 } from "../define/task.ts";
 import type { TaskContext } from "../define/task-context.ts";
-import { childLogger } from "../domain/child-logger.ts";
+import { childLogger } from "../domain/logger.ts";
 import { DEFAULT_QUEUE } from "../domain/config.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { encodeJson } from "../domain/json.ts";
@@ -74,7 +74,7 @@ function contextOf(task: AnyTask, given: CallContext = {}): TaskContext {
     ...given,
   };
   const { taskId, name, attempt } = context;
-  const log = childLogger(given.log ?? collectingLogger(), { taskId, task: name, attempt });
+  const log = childLogger(given.log ?? collectingLogger(), { task: taskId, name, attempt });
   return { ...context, log };
 }
 

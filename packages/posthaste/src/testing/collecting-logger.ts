@@ -1,5 +1,5 @@
 /** A logger that keeps its lines, for a test to look at. */
-import type { Logger, LogLine } from "../domain/logger.ts";
+import { loggerOf, type Logger } from "../domain/logger.ts";
 
 export interface CollectedLine {
   readonly level: keyof Logger;
@@ -21,17 +21,8 @@ export interface CollectingLogger extends Logger {
  */
 export function collectingLogger(): CollectingLogger {
   const lines: CollectedLine[] = [];
-  const line =
-    (level: keyof Logger): LogLine =>
-    (first: object | string, message?: string) => {
-      if (typeof first === "string") lines.push({ level, message: first, fields: {} });
-      else lines.push({ level, message: message ?? "", fields: { ...first } });
-    };
   return {
     lines,
-    debug: line("debug"),
-    info: line("info"),
-    warn: line("warn"),
-    error: line("error"),
+    ...loggerOf((level, fields, message) => lines.push({ level, message, fields: { ...fields } })),
   };
 }

@@ -84,7 +84,7 @@ export class IdleRunner {
       const wanted = [...(served.size === 0 ? queues : []), ...left.map(({ queue }) => queue)];
       const missing = [...new Set(wanted)].filter((queue) => !served.has(queue));
       if (missing.length > 0) {
-        const worker = app.worker({ queues: missing, concurrency });
+        const worker = app.worker({ queues: missing, concurrency, onBlocked: "report" });
         workers.push(worker);
         await worker.start();
         // What the machine needs to start a worker is not the tasks' time.

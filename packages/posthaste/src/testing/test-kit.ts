@@ -1,4 +1,5 @@
 /** What a test file of a user needs: a database of its own, an app on it, and a way to run tasks and to pass time. */
+import { appFacts } from "../app/app-facts.ts";
 import { posthaste, type Posthaste } from "../app/posthaste.ts";
 import { readAppConfig, type AppConfig } from "../app/read-app-config.ts";
 import { DEFAULT_QUEUE } from "../domain/config.ts";
@@ -56,13 +57,16 @@ export interface TestKit extends AsyncDisposable {
  */
 export async function testKit({ url: given, ...config }: TestKitOptions = {}): Promise<TestKit> {
   const serverUrl = await testServerUrl(given);
-  const appConfig = { logger: collectingLogger(), ...config };
+  // A name that nobody knows is a mistake of the test: it is told so, and does not wait.
+  const appConfig = { logger: collectingLogger(), unknownTasks: "fail" as const, ...config };
   // Before there is anything to drop.
   const read = readAppConfig({ ...appConfig, database: serverUrl }, process.env);
   const { schema } = read.config;
   const database = await createThrowawayDatabase({ serverUrl, schema });
   const { url } = database;
   const app = posthaste({ ...appConfig, database: url });
+  // A thread would load the file that calls posthaste(), which is this one and makes no tasks.
+  appFacts(app).runBlockingInline();
   const store = createStore(schema);
   const db = new Link(() => openSession(url));
   const queues = read.config.queues?.keys() ?? [

@@ -1,4 +1,4 @@
-/** Tells hooks what became of tasks, once it is written. */
+/** Tells the log and hooks what became of tasks, once it is written. */
 import type { RunEvent } from "../define/hooks.ts";
 import type { TaskFailure } from "../domain/result.ts";
 import { taskLifecycle, TaskStatus } from "../domain/task-lifecycle.ts";
@@ -10,7 +10,7 @@ import type { SettleReply } from "../store/queries/settle-tasks.ts";
 import type { EndedTask } from "./held-tasks.ts";
 import type { RunServices } from "./run-services.ts";
 
-type Services = Pick<RunServices, "database" | "hooks">;
+type Services = Pick<RunServices, "database" | "hooks" | "taskLog">;
 
 export function runEvent({ id, name, queue, runNo }: ClaimedTask, workerId: string): RunEvent {
   return { id, name, queue, attempt: runNo, workerId };
@@ -25,10 +25,21 @@ export function announceEnds(
   settles: readonly EndedTask[],
   reply: SettleReply,
 ): void {
-  if (!services.hooks.observesEnds || reply.settled !== settles.length) return;
+  if (reply.settled !== settles.length) return;
+  const told = settles.filter(isTold(services, reply.overridden.length > 0));
+  if (told.length === 0) return;
   const otherwise = new Map(reply.overridden.map(({ id, status }) => [id, status]));
-  for (const ended of settles)
+  for (const ended of told)
     announceEnd(services, ended, otherwise.get(ended.id) ?? taskLifecycle[ended.edge].to);
+}
+
+/** A success is told only where a hook or `debug` wants it, so that it costs nothing elsewhere. */
+function isTold(
+  { hooks, taskLog }: Services,
+  isAnyOverridden: boolean,
+): (ended: EndedTask) => boolean {
+  const all = hooks.observesEnds || taskLog.writesAll || isAnyOverridden;
+  return ({ edge }) => all || edge !== "succeed";
 }
 
 /** Of ends that may have been written by an earlier try: those whose claim is found in what is stored. */
@@ -37,8 +48,7 @@ export function announceFound(
   settles: readonly EndedTask[],
   stored: ReadonlyMap<string, string>,
 ): void {
-  if (!services.hooks.observesEnds) return;
-  for (const ended of settles) {
+  for (const ended of settles.filter(isTold(services, false))) {
     const status = stored.get(ended.id);
     if (status !== undefined) announceEnd(services, ended, status);
   }
@@ -46,22 +56,33 @@ export function announceFound(
 
 /** Of tasks whose deadline was found to have passed: those who wait, and hooks. */
 export function announceExpired(
-  { database, hooks }: Services,
+  { database, hooks, taskLog }: Services,
   connection: Connection,
   ids: readonly string[],
   onNotifyError: (error: unknown) => void,
 ): void {
+  if (ids.length === 0) return;
   tellWaiters(database.store, connection, ids, onNotifyError);
-  announceTasks(database, hooks, "taskExpired", ids);
+  announceTasks(database, hooks, {
+    event: "taskExpired",
+    ids,
+    onDescribed: (tasks) => taskLog.expired(tasks),
+  });
 }
 
-function announceEnd({ database, hooks }: Services, ended: EndedTask, status: string): void {
+function announceEnd(services: Services, ended: EndedTask, status: string): void {
+  const { database, hooks, taskLog } = services;
   const { event, edge, delayMs = 0 } = ended;
+  taskLog.ended(ended, status);
   const { emit } = hooks;
   if (event === undefined) {
     // Given back, and found cancelled.
     if (status === TaskStatus.CANCELLED)
-      announceTasks(database, hooks, "taskCancelled", [ended.id]);
+      announceTasks(database, hooks, {
+        event: "taskCancelled",
+        ids: [ended.id],
+        onDescribed: (tasks) => taskLog.cancelled(tasks),
+      });
     return;
   }
   const { id, name, queue } = event;

@@ -7,6 +7,8 @@ import { AheadLine } from "./ahead-line.ts";
 import { beginTasks, slotsFor } from "./begin-tasks.ts";
 import { HeldTasks } from "./held-tasks.ts";
 import type { TaskRun } from "./task-run.ts";
+import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
+import type { UnknownNames } from "./unknown-names.ts";
 
 /** Four slots, three tasks that a round trip starts, and six behind them that only have to begin. */
 function startThree(reply: Partial<StartReply>) {
@@ -31,6 +33,7 @@ function startThree(reply: Partial<StartReply>) {
   const onNotifyError = (): void => undefined;
   const beginner = {
     held,
+    unknown: { putBack: (tasks: ClaimedTask[]) => tasks } as UnknownNames,
     services: servicesWithoutDatabase(),
     queueRanks: new Map(),
     run,

@@ -10,9 +10,11 @@ import type { LoopPlan } from "./plan-cycle.ts";
 import type { ReservedSlots } from "./reserved-slots.ts";
 import type { RunServices } from "./run-services.ts";
 import { inTime, startedAhead } from "./started-ahead.ts";
+import type { UnknownNames } from "./unknown-names.ts";
 
 export interface Beginner {
   readonly held: HeldTasks;
+  readonly unknown: UnknownNames;
   readonly services: RunServices;
   readonly queueRanks: ReadonlyMap<string, number>;
   readonly run: (task: ClaimedTask) => void;
@@ -59,14 +61,15 @@ export function beginAdopted(
   freeSlots: number,
 ): void {
   const slots = Math.max(0, freeSlots);
-  for (const task of started.slice(0, slots)) beginner.run(task);
-  beginner.held.fetchedAhead([...started.slice(slots), ...inOrder(beginner, claimed)]);
+  const runs = beginner.unknown.putBack(started);
+  for (const task of runs.slice(0, slots)) beginner.run(task);
+  beginner.held.fetchedAhead([...runs.slice(slots), ...inOrder(beginner, claimed)]);
 }
 
-/** Nodes that were claimed too late end without having run. */
+/** Nodes that were claimed too late end without having run, and tasks of unknown names return to their place. */
 function inOrder(
-  { held, queueRanks }: Pick<Beginner, "held" | "queueRanks">,
+  { held, unknown, queueRanks }: Pick<Beginner, "held" | "unknown" | "queueRanks">,
   claimed: ClaimedTask[],
 ): ClaimedTask[] {
-  return inClaimOrder(inTime(held, claimed), queueRanks);
+  return inClaimOrder(unknown.putBack(inTime(held, claimed)), queueRanks);
 }

@@ -8,13 +8,16 @@ import { ClaimDesk } from "./claim-desk.ts";
 const now = performance.now();
 
 /** A worker of three queues, of which "narrow" has a cap; the others are of one rank. It has heard of them, and found nothing more. */
-function setUp(config: Partial<Config> = {}, plan: Partial<WorkerPlan> = {}): ClaimDesk {
+function setUp(
+  config: Partial<Config> = {},
+  plan: Partial<WorkerPlan> = {},
+  unknownNames: readonly string[] = [],
+): ClaimDesk {
   const desk = new ClaimDesk({
     store: {} as Store,
     config: {
       resilience: { notifyPollIntervalMs: 5_000 },
       clusterWideCap: null,
-      unknownTasks: "fail",
       prefetchBuffer: 0,
       claimLeaseMs: 60_000,
       ...config,
@@ -32,7 +35,7 @@ function setUp(config: Partial<Config> = {}, plan: Partial<WorkerPlan> = {}): Cl
       ...plan,
     } as unknown as WorkerPlan,
     workerId: "a worker",
-    taskNames: ["note"],
+    unknownNames: () => unknownNames,
   });
   for (const queue of ["narrow", "mail", "bills"]) desk.hint(queue, { priority: 100, due: 0 });
   const { claim } = desk.requests(now, { running: 0, ahead: 0 }, false);
@@ -52,7 +55,7 @@ test("a claim beside the loop's looks into the lanes of queues that nothing limi
   const desk = setUp();
   const request = desk.requestBeside(2);
   expect(request?.lanes.map(({ queue }) => queue)).toEqual(["mail", "bills"]);
-  expect(request).toMatchObject({ limit: 2, workerId: "a worker", rules: { names: null } });
+  expect(request).toMatchObject({ limit: 2, workerId: "a worker", rules: { unknownNames: null } });
 });
 
 test("lanes of different ranks need no rules", () => {
@@ -64,11 +67,28 @@ test("lanes of different ranks need no rules", () => {
 });
 
 test.each([
-  ["names it does not know are left to others", { unknownTasks: "release" as const }, {}],
   ["the whole cluster has a cap", { clusterWideCap: 5 }, {}],
   ["a pass takes only so many", {}, { maxClaimBatch: 1 }],
 ])("none where %s", (_, config, plan) => {
   expect(setUp(config, plan).requestBeside(2)).toBeUndefined();
+});
+
+test("names that the worker has met and does not know are left to others, by all its claims", () => {
+  const names: string[] = [];
+  const desk = setUp({}, { queueCaps: new Map(), queueRanks: new Map([["mail", 1]]) }, names);
+  const ask = () => {
+    desk.hint("mail", { priority: 100, due: 0 });
+    return desk.requests(now, { running: 0, ahead: 0 }, false).claim;
+  };
+  expect([ask()?.rules, desk.requestBeside(1)?.rules, desk.rules]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  names.push("strange");
+  const rules = { unknownNames: ["strange"], clusterWideCap: null };
+  expect(ask()).toMatchObject({ rules });
+  expect(desk.requestBeside(1)).toMatchObject({ rules });
 });
 
 test("what it brings says that there is work, never that there is none", () => {

@@ -1,4 +1,5 @@
 /** Where a worker's claims come from: it knows when to ask, where to look, how much fits and which rules hold. */
+import { randomUUID } from "node:crypto";
 import type { Config } from "../domain/config.ts";
 import type { WakeHint } from "../domain/wake-hint.ts";
 import type { WorkerPlan } from "../domain/worker-options.ts";
@@ -15,8 +16,8 @@ export interface ClaimDeskOptions {
   readonly config: Config;
   readonly plan: WorkerPlan;
   readonly workerId: string;
-  /** The tasks this worker knows. */
-  readonly taskNames: readonly string[];
+  /** Names of tasks that this worker has met and has no handler for: it claims no more of them. */
+  readonly unknownNames: () => readonly string[];
 }
 
 export interface ClaimRequests {
@@ -37,15 +38,20 @@ export class ClaimDesk {
   #boost = 1;
   /** What was last fetched ahead was all born running: then one claim serves the slots and the buffer. */
   #bornRunning = false;
-  /** Undefined: there are none. */
-  readonly rules: ClaimRules | undefined;
+  /** Those of the configuration; undefined: there are none. */
+  readonly #configured: ClaimRules | undefined;
 
   constructor(options: ClaimDeskOptions) {
     const { config, plan } = options;
     this.#options = options;
     this.#lanes = new ClaimLanes(plan.queueRanks);
     this.#appetite = new ClaimAppetite(config.resilience.notifyPollIntervalMs);
-    this.rules = claimRules(options);
+    this.#configured = claimRules(options);
+  }
+
+  /** What a claim must keep to; undefined: nothing but the order. */
+  get rules(): ClaimRules | undefined {
+    return this.#exceptUnknown(this.#configured);
   }
 
   /** Something landed in a queue. */
@@ -90,10 +96,9 @@ export class ClaimDesk {
   /** A claim beside those of the loop, where no rule is about what is first in line. */
   requestBeside(limit: number): ClaimRequest | undefined {
     const { workerId, config } = this.#options;
-    if (config.unknownTasks !== "fail") return undefined;
     const lanes = this.#lanes.list(true).filter(({ queue }) => this.takesFreely(queue));
     if (lanes.length === 0) return undefined;
-    const rules = hasTies(lanes) ? noRules : undefined;
+    const rules = this.#exceptUnknown(hasTies(lanes) ? noRules : undefined);
     return { lanes, limit, workerId, leaseMs: config.claimLeaseMs, rules };
   }
 
@@ -177,6 +182,12 @@ export class ClaimDesk {
     this.#appetite.surveyed({ tookMs: now - startedAt, firstDueMs, wakesBefore }, now);
   }
 
+  /** A worker that has met no unknown name pays nothing for this: its statements name none. */
+  #exceptUnknown(rules: ClaimRules | undefined): ClaimRules | undefined {
+    const unknownNames = this.#options.unknownNames();
+    return unknownNames.length === 0 ? rules : { ...(rules ?? noRules), unknownNames };
+  }
+
   #requestAhead(limit: number, now: number): ClaimRequest {
     return { ...this.#request(limit, now), startsAhead: this.#options.config.startAhead };
   }
@@ -188,22 +199,20 @@ export class ClaimDesk {
     const rules = this.rules ?? (this.#lanes.hasTies ? noRules : undefined);
     const most = rules === undefined ? undefined : readOfEach(lanes, limit, this.#boost);
     const { claimLeaseMs: leaseMs } = config;
-    return { lanes, limit, workerId, leaseMs, rules, most, isHasty };
+    const claimSeed = randomUUID();
+    return { lanes, limit, workerId, claimSeed, leaseMs, rules, most, isHasty };
   }
 }
 
-function claimRules({ config, plan, taskNames }: ClaimDeskOptions): ClaimRules | undefined {
+function claimRules({ config, plan }: ClaimDeskOptions): ClaimRules | undefined {
   const isFree =
-    plan.queueCaps.size === 0 &&
-    config.clusterWideCap === null &&
-    plan.maxClaimBatch === 0 &&
-    config.unknownTasks === "fail";
+    plan.queueCaps.size === 0 && config.clusterWideCap === null && plan.maxClaimBatch === 0;
   if (isFree) return undefined;
   return {
     queueCaps: plan.queueCaps,
     clusterWideCap: config.clusterWideCap,
     maxClaimBatch: plan.maxClaimBatch,
     isSoft: config.prefetchBuffer > 0,
-    names: config.unknownTasks === "release" ? taskNames : null,
+    unknownNames: null,
   };
 }

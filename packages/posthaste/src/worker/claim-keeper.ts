@@ -19,16 +19,26 @@ export interface AdoptedClaims {
   readonly claimed: ClaimedTask[];
 }
 
+export interface KeptClaims {
+  /** Their request committed, and its answer was lost: they are run now. */
+  readonly adopted: AdoptedClaims;
+  /**
+   * No request that lost its answer can have made them. This worker ended them once, and the server has gone back to a state
+   * before that: their handlers may have run, so they are no different from those of a crashed worker.
+   */
+  readonly unknown: readonly StoredClaim[];
+}
+
 /**
- * Stops runs whose claim is gone or whose task was cancelled; returns claims that are stored and unknown here. Those are ours:
- * their claim committed and the acknowledgement was lost. Called between round trips, never during one.
+ * Stops runs whose claim is gone or whose task was cancelled, and finds claims that are stored for this worker and that it
+ * does not hold. Called between round trips, never during one.
  */
 export async function keepClaims({
   services,
   connection,
   graceMs,
   held,
-}: KeepClaims): Promise<AdoptedClaims> {
+}: KeepClaims): Promise<KeptClaims> {
   const { log, workerId } = services;
   const { store } = services.database;
   // What is started directly may begin while this is read, and is not in it: that is no loss.
@@ -40,19 +50,36 @@ export async function keepClaims({
     if (claim?.isCancelRequested === true) run.stop("CANCEL_REQUESTED", graceMs);
     if (claim !== undefined || run.isAborted || run.isComplete) continue;
     log.warn(
-      { taskId: run.claimed.id, claimId: run.claimed.claimId },
-      "claim lost: the task belongs to somebody else by now",
+      { task: run.claimed.id, name: run.claimed.name, claimId: run.claimed.claimId },
+      "claim lost; the task was taken from this worker, and its handler is told to stop",
     );
     run.stop("CLAIM_LOST", graceMs);
   }
   forgetLost(held, storedByKey, log);
   const known = held.claimKeys();
   const strays = stored.filter(
-    (claim) => !known.has(claimKey(claim)) && !held.isBeingClaimed(claim),
+    (claim) => !known.has(claimKey(claim)) && !held.seeds.isUnderWay(claim),
   );
-  if (strays.length === 0) return { started: [], claimed: [] };
-  const adopted = await store.holdClaims.adopt(connection, strays);
-  log.info({ tasks: adopted.length }, "claims whose acknowledgement was lost are run now");
+  const lost = strays.filter((claim) => held.seeds.isUnanswered(claim));
+  return {
+    adopted: await adopt(lost, held, { services, connection }),
+    unknown: strays.filter((claim) => !lost.includes(claim)),
+  };
+}
+
+async function adopt(
+  claims: readonly StoredClaim[],
+  held: HeldTasks,
+  { services, connection }: Pick<KeepClaims, "services" | "connection">,
+): Promise<AdoptedClaims> {
+  if (claims.length === 0) return { started: [], claimed: [] };
+  const adopted = await services.database.store.holdClaims.adopt(connection, claims);
+  held.seeds.found(claims);
+  if (adopted.length > 0)
+    services.log.info(
+      { tasks: adopted.length },
+      "claims whose acknowledgement was lost are run now",
+    );
   return {
     started: adopted.filter(({ isStarted }) => isStarted),
     claimed: adopted.filter(({ isStarted }) => !isStarted),

@@ -2,16 +2,18 @@
 import type { CallersTransaction } from "../define/send-options.ts";
 import type { AnyTask } from "../define/task.ts";
 import type { TaskTransaction } from "../define/task-context.ts";
+import { PosthasteError } from "../domain/errors.ts";
 import { isFailure, TaskError } from "../domain/result.ts";
 import { TaskAborted } from "../domain/task-aborted.ts";
+import { joinCallers, requireOwnDatabase } from "../engine/callers-transaction.ts";
 import type { Database } from "../engine/database.ts";
-import { isRepeatable } from "../engine/repeat-safely.ts";
+import { mayPass } from "../engine/repeat-safely.ts";
 import { Backoff } from "../runtime/backoff.ts";
 import { pause } from "../runtime/pause.ts";
 import { isConnectionError } from "../store/pg-errors.ts";
 import type { Claim, CompletionFate } from "../store/queries/complete-with-effects.ts";
 import type { Db } from "../store/sql.ts";
-import { joinTransaction } from "../store/transaction.ts";
+import { clientAsDb } from "../store/callers-transaction.ts";
 import { judgeReturned } from "./execute-task.ts";
 
 export interface CompletingRun {
@@ -45,10 +47,10 @@ export async function completeInTransaction<Value>(
   await database.ensureSchema();
   try {
     const value = await database.taskPool.inTransaction(
-      async (client) => {
+      async (client, mark) => {
         const returned = await use(client);
         if (isFailure(returned)) throw new RolledBack(returned);
-        await completeOn(run, joinTransaction(client), returned);
+        await completeOn(run, clientAsDb(client), returned, mark);
         return returned;
       },
       async (error) =>
@@ -69,20 +71,38 @@ export async function completeInCallersTransaction(
   tx: CallersTransaction,
 ): Promise<void> {
   run.checkAborted();
-  await completeOn(run, joinTransaction(tx), value);
+  await completeOn(run, await joinCallers(run.database, tx), value, null);
 }
 
-async function completeOn(run: CompletingRun, db: Db, value: unknown): Promise<void> {
+/** @param mark of the transaction, if it is one of ours */
+async function completeOn(
+  run: CompletingRun,
+  db: Db,
+  value: unknown,
+  mark: string | null,
+): Promise<void> {
   const { task, claim, isNode, database, resultLimit } = run;
   const { completeWithEffects, advanceWorkflows } = database.store;
   const judged = await judgeReturned(task, value, resultLimit);
   if (!judged.ok) throw new TaskError(judged.error.code, judged.error.message, judged.error.data);
   run.checkAborted();
   if (isNode) await advanceWorkflows.lock(db, [claim.id]);
-  const answer = await completeWithEffects.complete(db, claim, judged.value);
+  const answer = await completeWithEffects.complete(db, claim, judged.value, mark);
   if (answer === "cancelled") throw new TaskAborted("CANCEL_REQUESTED");
-  if (answer === "lost") throw new TaskAborted("CLAIM_LOST");
+  if (answer === "ended") throw transactionEnded();
+  if (answer === "lost") {
+    await requireOwnDatabase(database, db);
+    throw new TaskAborted("CLAIM_LOST");
+  }
   if (isNode) await advanceWorkflows.advanceAndTell(db, [claim.id]);
+}
+
+function transactionEnded(): PosthasteError {
+  return new PosthasteError(
+    "VALIDATION_FAILED",
+    "the task was not completed: the handler has ended the transaction of ctx.transaction(); leave commit and rollback to it " +
+      "(return a value to commit, throw to roll back)",
+  );
 }
 
 /** Resolves when the transaction that completed this claim has ended, however long that and the database take. */
@@ -96,7 +116,7 @@ export async function awaitCompletion(
       const fate = await database.store.completeWithEffects.fate(database.reads, claim);
       if (fate !== "open") return fate;
     } catch (error) {
-      if (!isRepeatable(error)) throw error;
+      if (!mayPass(error)) throw error;
     }
     await pause(backoff.next());
   }

@@ -13,6 +13,22 @@ test("an error keeps its name, message, stack and causes", () => {
   });
 });
 
+test("an AggregateError keeps its inner errors, ten at most, and theirs", async () => {
+  const inner = new TypeError("mirror down", { cause: new Error("no route") });
+  const thrown: unknown = await Promise.any([Promise.reject(inner), Promise.reject("text")]).catch(
+    (error: unknown) => error,
+  );
+  expect(describeError(thrown)).toMatchObject({
+    name: "AggregateError",
+    errors: [
+      { name: "TypeError", message: "mirror down", cause: { message: "no route" } },
+      { name: "string", message: "text" },
+    ],
+  });
+  const many = new AggregateError(Array.from({ length: 50 }, (_, n) => new Error(`${n}`)));
+  expect(describeError(many).errors).toHaveLength(10);
+});
+
 test("a class of the user's keeps its name", () => {
   class CardExpired extends Error {
     override name = "CardExpired";

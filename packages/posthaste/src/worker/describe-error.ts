@@ -5,6 +5,8 @@ import type { ErrorCause } from "../domain/result.ts";
 const LONGEST_MESSAGE = 16_384;
 const LONGEST_STACK = 32_768;
 const DEEPEST_CAUSE = 5;
+/** Of an AggregateError. */
+const MOST_INNER = 10;
 
 export function describeError(thrown: unknown, depth = 0): ErrorCause {
   try {
@@ -23,6 +25,7 @@ function isError(thrown: unknown): thrown is Error {
 
 function describeParts(thrown: Error, depth: number): ErrorCause {
   const { cause } = thrown;
+  const inner = depth >= DEEPEST_CAUSE ? [] : innerErrors(thrown);
   return {
     name: storable(String(thrown.name)),
     message: clip(String(thrown.message), LONGEST_MESSAGE),
@@ -30,7 +33,19 @@ function describeParts(thrown: Error, depth: number): ErrorCause {
     ...(cause === undefined || depth >= DEEPEST_CAUSE
       ? {}
       : { cause: describeError(cause, depth + 1) }),
+    ...(inner.length > 0 && { errors: inner.map((each) => describeInner(each, depth + 1)) }),
   };
+}
+
+function innerErrors(thrown: Error): readonly unknown[] {
+  const errors: unknown = "errors" in thrown ? thrown.errors : undefined;
+  return Array.isArray(errors) ? errors.slice(0, MOST_INNER) : [];
+}
+
+/** Without its stack: ten of them would be longer than anybody reads. */
+function describeInner(thrown: unknown, depth: number): ErrorCause {
+  const { stack: _, ...described } = describeError(thrown, depth);
+  return described;
 }
 
 /** `throw "text"`, `throw 42`, `throw { … }`, `throw undefined`: people do. */

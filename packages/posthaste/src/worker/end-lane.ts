@@ -2,7 +2,6 @@
  * Writes ends of tasks on a session of its own, while the loop's round trips go on: batch after batch, each with all that has
  * ended meanwhile. What happens to be refused, or waits for somebody, keeps nobody waiting but other ends of the lane.
  */
-import { isRepeatable } from "../engine/repeat-safely.ts";
 import { Backoff } from "../runtime/backoff.ts";
 import { nextTurn, pause } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
@@ -10,7 +9,7 @@ import { Link } from "../store/link.ts";
 import type { SettleReply } from "../store/queries/settle-tasks.ts";
 import type { EndedTask, HeldTasks } from "./held-tasks.ts";
 import type { RunServices } from "./run-services.ts";
-import { settleOneByOne } from "./settle-one-by-one.ts";
+import { isRefusal, settleOneByOne } from "./settle-one-by-one.ts";
 
 export interface EndLaneOptions {
   readonly services: RunServices;
@@ -23,7 +22,7 @@ export interface EndLaneOptions {
   /** Writes them and tells whoever is to know. */
   readonly write: (connection: Connection, settles: readonly EndedTask[]) => Promise<void>;
   readonly writeAlone: (connection: Connection, end: EndedTask) => Promise<SettleReply>;
-  /** Ends were written, or given up on. */
+  /** Ends were written, or wait. */
   readonly onWritten: () => void;
 }
 
@@ -60,30 +59,25 @@ export class EndLane {
     const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
     await nextTurn(); // bodies that end in the same turn are written together
     while (!this.#isClosed && hasEnds()) {
-      const ends = this.#options.next();
-      let connection: Connection | undefined;
       try {
-        connection = await this.#link.connection();
-        await this.#options.write(connection, ends);
+        await this.#write(this.#options.next());
         backoff.reset();
         onWritten();
       } catch (error) {
-        // Who cannot get a session knows nothing about the ends.
-        if (connection !== undefined && (await this.#writeOneByOne(error, ends))) continue;
         services.log.debug({ error: String(error), lane: name }, "ends are written again");
         await pause(backoff.next());
       }
     }
   }
 
-  /** One of them may be what PostgreSQL refuses; a lost session or a deadlock is nobody's fault. */
-  async #writeOneByOne(error: unknown, settles: readonly EndedTask[]): Promise<boolean> {
-    if (isRepeatable(error)) return false;
-    const { services, held, writeAlone, onWritten } = this.#options;
-    const write = async (end: EndedTask): Promise<SettleReply> =>
-      writeAlone(await this.#link.connection(), end);
-    const isAnyDone = await settleOneByOne({ services, settles, held, write });
-    if (isAnyDone) onWritten();
-    return isAnyDone;
+  /** Rejects when the session is lost or cannot be had: that says nothing about the ends. */
+  async #write(settles: readonly EndedTask[]): Promise<void> {
+    const { services, held, write, writeAlone } = this.#options;
+    try {
+      await write(await this.#link.connection(), settles);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      await settleOneByOne({ services, settles, held, link: this.#link, write: writeAlone });
+    }
   }
 }

@@ -5,6 +5,7 @@ import type { ClaimDesk } from "./claim-desk.ts";
 import { FollowUps, leftInLine } from "./follow-ups.ts";
 import { HeldTasks } from "./held-tasks.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
+import type { UnknownNames } from "./unknown-names.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
@@ -41,6 +42,7 @@ function setUp(given: { isFree?: boolean; isSated?: boolean; lanes?: number; rul
     } as unknown as WorkLoopOptions,
     held,
     desk: desk as unknown as ClaimDesk,
+    unknown: { putBack: (tasks: ClaimedTask[]) => tasks } as UnknownNames,
     isFree: () => isFree,
     isDraining: () => state.isDraining,
     run: (task) => ran.push(task.id),
@@ -93,10 +95,11 @@ test("while it is under way, what is stored under its seed is no stray; afterwar
   const { followUps, held, returned } = setUp();
   const followUp = followUps.claimFor(1);
   const claimId = claimIdOf(followUp?.request.claimSeed ?? "", id(1));
-  expect(held.isBeingClaimed({ id: id(1), claimId })).toBe(true);
-  expect(held.isBeingClaimed({ id: id(1), claimId: id(2) })).toBe(false);
+  expect(held.seeds.isUnderWay({ id: id(1), claimId })).toBe(true);
+  expect(held.seeds.isUnderWay({ id: id(1), claimId: id(2) })).toBe(false);
   followUp?.failed();
-  expect(held.isBeingClaimed({ id: id(1), claimId })).toBe(false);
+  expect(held.seeds.isUnderWay({ id: id(1), claimId })).toBe(false);
+  expect(held.seeds.isUnanswered({ id: id(1), claimId })).toBe(true);
   expect(returned).toEqual([true]);
 });
 
@@ -109,7 +112,7 @@ test("no answer for two seconds: the slots are free, its claims are still its ow
   vi.advanceTimersByTime(1);
   expect(held.busyCount).toBe(0);
   expect(returned).toEqual([false]);
-  expect(held.isBeingClaimed({ id: id(1), claimId })).toBe(true);
+  expect(held.seeds.isUnderWay({ id: id(1), claimId })).toBe(true);
   held.slots.reserve(2); // others have taken some of them meanwhile
   followUp?.taken(reply([claimed(1)]));
   expect(ran).toEqual([id(1)]);

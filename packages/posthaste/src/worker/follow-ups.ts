@@ -45,10 +45,10 @@ export class FollowUps {
   }
 
   #keep(request: ClaimRequest & { readonly claimSeed: string }): FollowUp {
-    const { held, desk, onReturned, loop } = this.#options;
+    const { held, desk, unknown, onReturned, loop } = this.#options;
     const { claimSeed, limit } = request;
     const slots = held.slots.reserve(limit);
-    held.claiming(claimSeed);
+    held.seeds.asked(claimSeed);
     // A run that somebody keeps locked must not keep slots empty. What is claimed after that waits for others.
     const timer = setTimeout(() => {
       slots.giveBack();
@@ -57,7 +57,8 @@ export class FollowUps {
     const over = (isUnclear: boolean): void => {
       clearTimeout(timer);
       slots.giveBack();
-      held.claimed(claimSeed);
+      if (isUnclear) held.seeds.unanswered(claimSeed);
+      else held.seeds.answered(claimSeed);
       onReturned(isUnclear);
     };
     return {
@@ -65,7 +66,8 @@ export class FollowUps {
       failed: () => over(true),
       taken: (reply) => {
         desk.fedBeside(reply);
-        const tasks = inClaimOrder(inTime(held, reply.tasks), loop.plan.queueRanks);
+        const claimed = unknown.putBack(inTime(held, reply.tasks));
+        const tasks = inClaimOrder(claimed, loop.plan.queueRanks);
         for (const task of tasks) this.#begin(task, slots);
         over(false);
       },
@@ -80,13 +82,14 @@ export class FollowUps {
   }
 }
 
-/** Where something may still be in line after the claim. */
+/** Where something may still be in line after the claim: more than it took, or tasks of names that it left to others. */
 export function leftInLine(
   woken: RunNews["woken"],
-  { lanes }: ClaimRequest,
+  { lanes, rules }: ClaimRequest,
   { isFull }: ClaimReply,
 ): RunNews["woken"] {
-  if (isFull) return woken;
+  const leavesNames = (rules?.unknownNames ?? null) !== null;
+  if (isFull || leavesNames) return woken;
   return woken.filter(
     ([queue, priority]) =>
       !lanes.some((lane) => lane.queue === queue && lane.priority === priority),

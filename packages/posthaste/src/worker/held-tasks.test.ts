@@ -22,6 +22,7 @@ function claimed(id: string): ClaimedTask {
 const succeeded = (id: string) => ({
   id,
   claimId: `claim of ${id}`,
+  name: "n",
   queue: "q",
   priority: 7,
   edge: "succeed" as const,
@@ -68,7 +69,15 @@ test("giving back what was fetched ahead turns each into a release that never ra
   held.releaseAhead();
   expect(held.aheadCount).toBe(0);
   expect(held.nextEnds()).toEqual([
-    { id: "a", claimId: "claim of a", edge: "release", ran: false, queue: "q", priority: 7 },
+    {
+      id: "a",
+      claimId: "claim of a",
+      name: "n",
+      edge: "release",
+      ran: false,
+      queue: "q",
+      priority: 7,
+    },
   ]);
 });
 
@@ -78,16 +87,17 @@ test("giving up what runs turns each into a requeue and lets it go", () => {
   held.running.add(run);
   held.abandon([...held.running]);
   expect(held.running.size).toBe(0);
-  expect(held.nextEnds()).toMatchObject([{ id: "a", edge: "requeue", ran: true }]);
+  expect(held.nextEnds()).toEqual([]);
+  expect(held.interrupted).toMatchObject([{ id: "a", edge: "requeue", ran: true }]);
 });
 
-test("what is interrupted may be put aside, and is held until it is decided", () => {
+test("what is interrupted is put aside, and is held until it is decided", () => {
   const held = new HeldTasks();
   const runs = ["a", "b"].map(
     (id) => new TaskRun(claimed(id), undefined, servicesWithoutDatabase()),
   );
   for (const run of runs) held.running.add(run);
-  const noneRuns = held.putInterruptedAside();
+  const noneRuns = held.shutDown();
   held.abandon(runs.slice(0, 1));
   expect([noneRuns.aborted, held.nextEnds()]).toEqual([false, []]);
   expect(held.interrupted).toMatchObject([{ id: "a", edge: "requeue" }]);
@@ -103,9 +113,9 @@ test("what is interrupted may be put aside, and is held until it is decided", ()
 test("what was given back is not held any more", () => {
   const held = new HeldTasks();
   held.running.add(new TaskRun(claimed("a"), undefined, servicesWithoutDatabase()));
-  held.putInterruptedAside();
+  held.shutDown();
   held.abandon([...held.running]);
-  held.givenBack();
+  held.givenBack(held.interrupted);
   expect(held.isEmpty).toBe(true);
 });
 

@@ -1,10 +1,11 @@
 /** What a worker holds: bodies that run, tasks fetched ahead, and ends that are not written yet. */
 import type { RunEndEvent } from "../define/hooks.ts";
 import type { Landed } from "../engine/wake-workers.ts";
-import { isOfSeed } from "../store/queries/claim-id.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { HeldClaim } from "../store/queries/hold-claims.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
+import { ClaimSeeds } from "./claim-seeds.ts";
+import { EndList, firstOfEach, type Refused } from "./end-list.ts";
 import { SlotReserve } from "./reserved-slots.ts";
 import type { TaskRun } from "./task-run.ts";
 
@@ -18,6 +19,7 @@ export const ABORT_GRACE_MS = 1_000;
 
 /** An end that is to be written, and where its task came from. */
 export interface EndedTask extends SettledTask {
+  readonly name: string;
   readonly queue: string;
   readonly priority: number;
   /** A node of a run: written in another lane. */
@@ -32,11 +34,12 @@ export interface EndedTask extends SettledTask {
 export function endOf({
   id,
   claimId,
+  name,
   queue,
   priority,
   node,
-}: ClaimedTask): Pick<EndedTask, "id" | "claimId" | "queue" | "priority" | "isNode"> {
-  const end = { id, claimId, queue, priority };
+}: ClaimedTask): Pick<EndedTask, "id" | "claimId" | "name" | "queue" | "priority" | "isNode"> {
+  const end = { id, claimId, name, queue, priority };
   return node === undefined ? end : { ...end, isNode: true };
 }
 
@@ -68,26 +71,32 @@ export class HeldTasks {
   readonly #kept = new Set<string>();
   /** And for what claims and starts will bring that are under way. */
   readonly slots = new SlotReserve();
-  /** The seeds of claims that are made beside those of the loop. */
-  readonly #claiming = new Set<string>();
+  readonly seeds = new ClaimSeeds();
   #ahead: ClaimedTask[] = [];
   readonly #heldBack = new Set<ClaimedTask>();
-  #ended: EndedTask[] = [];
-  #endedNodes: EndedTask[] = [];
-  /** Runs that were told to stop, while that is put aside. */
+  readonly #ended = new EndList<EndedTask>(MOST_ENDS);
+  readonly #endedNodes = new EndList<EndedTask>(MOST_NODE_ENDS);
+  /** Runs that were told to stop, and have: see interrupted-runs.ts. */
   #interrupted: EndedTask[] = [];
   readonly #noneRuns = new AbortController();
-  #putsAside = false;
-  /** Claims whose end PostgreSQL refuses in every form: known, so that they are not taken for strays and run again. */
-  readonly #stuck = new Set<string>();
+  #isShuttingDown = false;
 
   get aheadCount(): number {
     return this.#ahead.length;
   }
 
-  /** Slots that are not free. */
+  /** Slots that are not free. An end that PostgreSQL refuses keeps its slot, or they would pile up without bound. */
   get busyCount(): number {
-    return this.running.size + this.#kept.size + this.slots.count;
+    return this.running.size + this.#kept.size + this.slots.count + this.refusedCount;
+  }
+
+  /** Ends that PostgreSQL has refused. They are written again in `retryInMs`, or never if that is Infinity. */
+  get refusedCount(): number {
+    return this.#ended.refusedCount + this.#endedNodes.refusedCount;
+  }
+
+  retryInMs(now: number): number {
+    return Math.min(this.#ended.retryInMs(now), this.#endedNodes.retryInMs(now));
   }
 
   keep(tasks: Iterable<ClaimedTask>): void {
@@ -98,23 +107,10 @@ export class HeldTasks {
     for (const task of tasks) this.#kept.delete(claimKey(task));
   }
 
-  /** Until `claimed`, what is stored under that seed is no stray. */
-  claiming(seed: string): void {
-    this.#claiming.add(seed);
-  }
-
-  claimed(seed: string): void {
-    this.#claiming.delete(seed);
-  }
-
-  isBeingClaimed({ claimId }: HeldClaim): boolean {
-    return [...this.#claiming].some((seed) => isOfSeed(claimId, seed));
-  }
-
   get isEmpty(): boolean {
     return (
       this.busyCount === 0 &&
-      this.#claiming.size === 0 &&
+      !this.seeds.isAnyUnderWay &&
       this.#ahead.length === 0 &&
       this.#ended.length === 0 &&
       this.#endedNodes.length === 0 &&
@@ -127,29 +123,38 @@ export class HeldTasks {
     return this.#ended.length;
   }
 
+  get hasEnds(): boolean {
+    return this.#ended.hasNext();
+  }
+
   get hasNodeEnds(): boolean {
-    return this.#endedNodes.length > 0;
+    return this.#endedNodes.hasNext();
+  }
+
+  /** Ends that are not written, of all kinds. */
+  get unwritten(): readonly EndedTask[] {
+    return [...this.#ended, ...this.#endedNodes, ...this.#interrupted];
   }
 
   end(ended: EndedTask): void {
-    if (this.#putsAside && ended.isInterrupted === true) this.#interrupted.push(ended);
-    else this.#listOf(ended).push(ended);
+    if (ended.isInterrupted === true) this.#interrupted.push(ended);
+    else this.#listOf(ended).add(ended);
   }
 
-  #listOf({ isNode }: EndedTask): EndedTask[] {
+  #listOf({ isNode }: EndedTask): EndList<EndedTask> {
     return isNode === true ? this.#endedNodes : this.#ended;
   }
 
   /** False: it was let go of before. */
   letGo(run: TaskRun): boolean {
     const wasHeld = this.running.delete(run);
-    if (this.#putsAside && this.running.size === 0) this.#noneRuns.abort();
+    if (this.#isShuttingDown && this.running.size === 0) this.#noneRuns.abort();
     return wasHeld;
   }
 
-  /** From now on what is interrupted waits for `givenBack` or `endInterrupted`. Aborts when nothing runs any more. */
-  putInterruptedAside(): AbortSignal {
-    this.#putsAside = true;
+  /** From now on what is interrupted waits for the end of the shutdown. Aborts when nothing runs any more. */
+  shutDown(): AbortSignal {
+    this.#isShuttingDown = true;
     if (this.running.size === 0) this.#noneRuns.abort();
     return this.#noneRuns.signal;
   }
@@ -158,39 +163,48 @@ export class HeldTasks {
     return this.#interrupted;
   }
 
+  get isShuttingDown(): boolean {
+    return this.#isShuttingDown;
+  }
+
   /** They are not this worker's any more. */
-  givenBack(): void {
-    this.#interrupted = [];
+  givenBack(claims: readonly HeldClaim[]): void {
+    const gone = new Set<HeldClaim>(claims);
+    this.#interrupted = this.#interrupted.filter((ended) => !gone.has(ended));
   }
 
   /** Nobody could decide: they end by rule. */
   endInterrupted(): void {
-    for (const ended of this.#interrupted.splice(0)) this.#listOf(ended).push(ended);
+    for (const ended of this.#interrupted.splice(0)) this.#listOf(ended).add(ended);
   }
 
-  /**
-   * Ends to write next, each task once: a statement knows one claim of it. They stay until `written`: a write whose fate
-   * is unknown is repeated.
-   */
-  nextEnds(): readonly EndedTask[] {
-    return firstOfEach(this.#ended, MOST_ENDS);
+  /** Ends to write next. They stay until `written`. */
+  nextEnds(now = performance.now()): readonly EndedTask[] {
+    return this.#ended.next(now);
   }
 
   /** The same of nodes. */
-  nextNodeEnds(): readonly EndedTask[] {
-    return firstOfEach(this.#endedNodes, MOST_NODE_ENDS);
+  nextNodeEnds(now = performance.now()): readonly EndedTask[] {
+    return this.#endedNodes.next(now);
   }
 
   written(settles: readonly SettledTask[]): void {
-    const gone = new Set<SettledTask>(settles);
-    this.#ended = this.#ended.filter((ended) => !gone.has(ended));
-    if (this.hasNodeEnds) this.#endedNodes = this.#endedNodes.filter((ended) => !gone.has(ended));
+    this.#ended.written(settles);
+    if (this.#endedNodes.length > 0) this.#endedNodes.written(settles);
   }
 
-  /** Gives up on writing this end; the task stays RUNNING until it is recovered. */
-  giveUpOn(settled: SettledTask): void {
-    this.#stuck.add(claimKey(settled));
-    this.written([settled]);
+  refused(ended: EndedTask): Refused {
+    return this.#listOf(ended).refuse(ended, performance.now());
+  }
+
+  /** They travelled with ends that were refused. */
+  postpone(ends: readonly EndedTask[]): void {
+    for (const ended of ends) this.#listOf(ended).postpone(ended, performance.now());
+  }
+
+  retryRefused(): void {
+    this.#ended.retryNow();
+    this.#endedNodes.retryNow();
   }
 
   fetchedAhead(tasks: readonly ClaimedTask[]): void {
@@ -245,11 +259,8 @@ export class HeldTasks {
     return new Set([
       ...[...this.running].map(({ claimed }) => claimKey(claimed)),
       ...this.#ahead.map(claimKey),
-      ...this.#ended.map(claimKey),
-      ...this.#endedNodes.map(claimKey),
-      ...this.#interrupted.map(claimKey),
+      ...this.unwritten.map(claimKey),
       ...this.#kept,
-      ...this.#stuck,
     ]);
   }
 
@@ -267,14 +278,10 @@ export class HeldTasks {
 
   /** Claims of tasks that have not ended, by what a heartbeat for them is called: those stored as running, those that wait. */
   claims(): { readonly running: HeldClaim[]; readonly ahead: HeldClaim[] } {
+    const runs = [...this.running].map(({ claimed }) => claimed);
+    const started = this.#ahead.filter(({ isStarted }) => isStarted === true);
     return {
-      running: [
-        ...[...this.running].map(({ claimed }) => claimed),
-        ...this.#ahead.filter(({ isStarted }) => isStarted === true),
-        ...this.#ended,
-        ...this.#endedNodes,
-        ...this.#interrupted,
-      ].map(claimOf),
+      running: [...runs, ...started, ...this.unwritten].map(claimOf),
       ahead: this.#ahead.filter(({ isStarted }) => isStarted !== true).map(claimOf),
     };
   }
@@ -283,14 +290,4 @@ export class HeldTasks {
   abandon(runs: Iterable<TaskRun>): void {
     for (const run of runs) if (this.letGo(run)) this.end(run.abandon());
   }
-}
-
-/** Each task once. */
-function firstOfEach<Task extends { readonly id: string }>(tasks: readonly Task[], most: number) {
-  const next = new Map<string, Task>();
-  for (const task of tasks) {
-    if (next.size >= most) break;
-    if (!next.has(task.id)) next.set(task.id, task);
-  }
-  return [...next.values()];
 }

@@ -20,7 +20,7 @@ export interface ServiceParts {
 }
 
 /** What all lives of a worker share. */
-export type SharedServices = Omit<RunServices, "workerId" | "log" | "progress">;
+export type SharedServices = Omit<RunServices, "workerId" | "log" | "progress" | "taskLog">;
 
 export async function makeServices(
   { database, config, sendChild, threads, makeContext, hooks }: ServiceParts,
@@ -44,7 +44,7 @@ function warnOnce(log: Logger, warnBytes: number | null): RunServices["onLargeRe
   return (task, bytes) => {
     if (warned.has(task)) return;
     warned.add(task);
-    log.warn({ task, bytes, warnBytes }, "a large result was stored; said once per task");
+    log.warn({ name: task, bytes, warnBytes }, "a large result was stored; said once per task");
   };
 }
 

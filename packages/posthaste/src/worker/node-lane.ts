@@ -23,7 +23,7 @@ export interface NodeLaneOptions {
   readonly followUps: FollowUps;
   /** Something landed that this worker may take itself. */
   readonly onLanded: (landed: Landed) => void;
-  /** Ends were written, or given up on. */
+  /** Ends were written, or wait. */
   readonly onWritten: () => void;
 }
 

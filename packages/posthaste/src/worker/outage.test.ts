@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { LogLine } from "../domain/logger.ts";
+import { loggerOf } from "../domain/logger.ts";
 import { Outage } from "./outage.ts";
 
 beforeEach(() => {
@@ -21,10 +21,7 @@ const away = new Error("Connection terminated unexpectedly");
 
 function setUp(over: Partial<typeof resilience> = {}) {
   const lines: string[] = [];
-  const line: LogLine = (first: object | string, message?: string) => {
-    lines.push(typeof first === "string" ? first : (message ?? ""));
-  };
-  const log = { debug: line, info: line, warn: line, error: line };
+  const log = loggerOf((_level, _fields, message) => lines.push(message));
   return { lines, outage: new Outage({ ...resilience, ...over }, log) };
 }
 
@@ -54,8 +51,8 @@ test("one line says that the database went and one that it is back, however long
   outage.over();
   outage.over();
   expect(lines).toEqual([
-    "the database does not answer; running tasks go on, and the worker tries again",
-    "the database answers again",
+    "database unreachable; running tasks go on, retrying",
+    "database reachable again",
   ]);
 });
 
@@ -118,8 +115,7 @@ test("a success between two failures begins the count of attempts again", async 
 });
 
 test("during a long pause it looks out for the database, and tries again as soon as it answers", async () => {
-  const line: LogLine = () => undefined;
-  const log = { debug: line, info: line, warn: line, error: line };
+  const log = loggerOf(() => undefined);
   let asked = 0;
   const probe = async (): Promise<void> => {
     if (++asked < 3) throw away;
@@ -136,4 +132,15 @@ test("during a long pause it looks out for the database, and tries again as soon
   void outage.wait(new Error("permission denied"));
   await vi.advanceTimersByTimeAsync(10_000);
   expect(asked).toBe(3);
+});
+
+test("an outage that lasts is said again after a minute, two, four, and so on", async () => {
+  const { lines, outage } = setUp();
+  for (const end = Date.now() + 17 * 60_000; Date.now() < end;) await pausesOf(outage, 1);
+  expect(lines).toEqual([
+    "database unreachable; running tasks go on, retrying",
+    ...Array<string>(5).fill("database still unreachable; retrying"),
+  ]);
+  outage.over();
+  expect(lines.at(-1)).toBe("database reachable again");
 });

@@ -28,7 +28,7 @@ export function plainLane(options: PlainLaneOptions): EndLane {
     services,
     held,
     name: "ends",
-    hasEnds: () => held.endCount > 0,
+    hasEnds: () => held.hasEnds,
     next: () => held.nextEnds(),
     write: (connection, settles) => write(options, connection, settles),
     writeAlone: (connection, end) => settle(options, connection, [end]),

@@ -25,7 +25,7 @@ const MOST_UNWRITTEN = 5_000;
 /** Everything that is ready now, or undefined if nothing is. */
 export function planCycle(means: CycleMeans, now: number): LoopPlan | undefined {
   const { held, desk, concurrency, mayStart, mayClaim, writesEnds } = means;
-  const settles: readonly EndedTask[] = writesEnds ? held.nextEnds() : [];
+  const settles: readonly EndedTask[] = writesEnds ? held.nextEnds(now) : [];
   const hasEnded = settles.length > 0;
   const free = concurrency - held.busyCount;
   const isRoom = desk.mayStart(now, hasEnded);

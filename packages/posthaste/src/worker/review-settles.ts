@@ -15,23 +15,20 @@ export interface ReviewSettles {
   readonly onNotifyError: (error: unknown) => void;
 }
 
-/** Says in the log, each once: cancelled meanwhile, too late to retry, or lost to another claim. Hooks hear of what was not lost. */
+/** Says in the log what was lost to another claim. The log and hooks are told of what was not. */
 export async function reviewSettles(review: ReviewSettles): Promise<void> {
   const { services, connection, settles, reply, onNotifyError } = review;
   const { log, database } = services;
   const { store } = database;
-  for (const { id, status } of reply.overridden) {
-    log.info({ taskId: id, status }, "task ended otherwise");
-  }
   const ids = reply.overridden.map(({ id }) => id);
   tellWaiters(store, connection, ids, onNotifyError);
   if (reply.settled === settles.length) return;
   const { lost, own } = await findLostClaims(store, connection, settles);
   announceFound(services, settles, own);
-  for (const { id, claimId, edge } of lost) {
+  for (const { id: task, name, claimId, edge } of lost) {
     log.warn(
-      { taskId: id, claimId, edge },
-      "claim lost: the task belongs to somebody else by now, and this late result was dropped",
+      { task, name, claimId, edge },
+      "claim lost; the task was taken from this worker, and this late result was dropped",
     );
   }
 }

@@ -9,6 +9,7 @@ import type { Database } from "../engine/database.ts";
 import type { HookRunner } from "../engine/hooks.ts";
 import type { Claim } from "../store/queries/complete-with-effects.ts";
 import type { ProgressReports } from "./progress-reports.ts";
+import type { TaskLog } from "./task-log.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
 
 /** Sends a task in the name of a claim, or throws TaskAborted if that is lost. */
@@ -33,6 +34,7 @@ export interface RunServices extends BodyServices {
   readonly workerId: string;
   readonly log: Logger;
   readonly progress: ProgressReports;
+  readonly taskLog: TaskLog;
   /** A value was larger than `payload.warnBytes`. */
   readonly onLargeResult: (task: string, bytes: number) => void;
   /** Where blocking tasks run; undefined where there can be none. */

@@ -1,9 +1,17 @@
-/** After a batch of ends that PostgreSQL refused: the one bad row must not keep the others from being written. */
-import type { ResultCode } from "../domain/errors.ts";
+/**
+ * After a batch of ends that PostgreSQL refused: each is tried alone, so that one does not keep the others from being
+ * written. What becomes of an end that is refused alone depends on what the SQLSTATE is about (`errorKind`):
+ *  - its value: the task fails with WORKER_SERIALIZATION_ERROR
+ *  - a row that is stored already: the task has ended, and the claim goes
+ *  - anything else: the end is kept in memory and written again later, with growing pauses. Refused five times while other
+ *    ends of its kind are written in between, it is refused for its value after all. Missing rights are never its value.
+ */
+import { PosthasteError, type ResultCode } from "../domain/errors.ts";
 import { isRepeatable } from "../engine/repeat-safely.ts";
-import type { Database } from "../engine/database.ts";
 import { tellWaiters } from "../engine/work-cycle.ts";
+import type { Connection } from "../store/connection.ts";
 import type { Link } from "../store/link.ts";
+import { errorCode, errorKind } from "../store/pg-errors.ts";
 import type { SettleReply } from "../store/queries/settle-tasks.ts";
 import { announceEnds } from "./announce-runs.ts";
 import type { EndedTask, HeldTasks } from "./held-tasks.ts";
@@ -13,65 +21,131 @@ export interface SettleOneByOne {
   readonly services: RunServices;
   readonly settles: readonly EndedTask[];
   readonly held: HeldTasks;
+  readonly link: Link;
   /** Writes one of them, and tells those who wait for it. */
-  readonly write: (end: EndedTask) => Promise<SettleReply>;
+  readonly write: (connection: Connection, end: EndedTask) => Promise<SettleReply>;
 }
 
-/** True if any of them is dealt with now. What is not is tried again when the database is back. */
-export async function settleOneByOne(asked: SettleOneByOne): Promise<boolean> {
-  const { services, settles, held, write } = asked;
-  const { log } = services;
-  let isAnyDone = false;
-  for (const settled of settles) {
-    try {
-      await settleOrFail(services, settled, write);
-      held.written([settled]);
-    } catch (error) {
-      if (isRepeatable(error)) break;
-      held.giveUpOn(settled);
-      log.error(
-        { taskId: settled.id, error: String(error) },
-        "the end of a task could not be written; it stays RUNNING until it is recovered",
-      );
-    }
-    isAnyDone = true;
+/** Refused alone so often while others were written, an end is refused for its value. */
+const MOST_REFUSALS = 5;
+/** Refused one after the other, with none written between: it is not about them, and the rest is not tried now. */
+const MOST_IN_A_ROW = 3;
+
+/** Whether an error is about what was to be written. A session that is lost or cannot be had says nothing about that. */
+export function isRefusal(error: unknown): boolean {
+  return !(error instanceof PosthasteError) && !isRepeatable(error);
+}
+
+/** Each of them is written or waits when this resolves. Rejects when the session is lost. */
+export async function settleOneByOne(asked: SettleOneByOne): Promise<void> {
+  const { settles, held } = asked;
+  let refusedInARow = 0;
+  for (const [nth, end] of settles.entries()) {
+    if (refusedInARow >= MOST_IN_A_ROW) return held.postpone(settles.slice(nth));
+    refusedInARow = (await settleAlone(asked, end)) ? 0 : refusedInARow + 1;
   }
-  return isAnyDone;
+}
+
+/** False: it was refused and waits. */
+async function settleAlone(asked: SettleOneByOne, end: EndedTask): Promise<boolean> {
+  try {
+    await writeAndSay(asked, end);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    if (!(await dealWithRefusal(asked, end, error))) return false;
+  }
+  asked.held.written([end]);
+  return true;
+}
+
+async function writeAndSay(
+  { services, link, write }: SettleOneByOne,
+  end: EndedTask,
+): Promise<void> {
+  announceEnds(services, [end], await write(await link.connection(), end));
+}
+
+/** True if the task has ended, one way or the other. */
+async function dealWithRefusal(
+  asked: SettleOneByOne,
+  end: EndedTask,
+  refusal: unknown,
+): Promise<boolean> {
+  const kind = errorKind(refusal);
+  if (kind === "duplicate" && (await dropIfEnded(asked, end))) return true;
+  const isValue = kind === "value" || kind === "unknown";
+  const count = isValue ? 0 : keep(asked, end, refusal);
+  const isBlamed = kind === "trouble" && hasValue(end) && count >= MOST_REFUSALS;
+  return (isValue || isBlamed) && failForValue(asked, end, refusal);
+}
+
+/** What is only given back says nothing that PostgreSQL could refuse. */
+function hasValue({ edge }: EndedTask): boolean {
+  return edge === "succeed" || edge === "fail" || edge === "retry";
+}
+
+/** Returns how often it has been refused for its own sake. */
+function keep({ services, held }: SettleOneByOne, end: EndedTask, refusal: unknown): number {
+  const { log } = services;
+  const { isFirst, count } = held.refused(end);
+  const facts = { task: end.id, name: end.name, code: errorCode(refusal), error: String(refusal) };
+  if (!isFirst) log.debug(facts, "PostgreSQL refused the end of a task again; it is kept");
+  else if (errorKind(refusal) === "setup")
+    log.error(
+      facts,
+      "the end of a task is refused for a missing right or table, and kept in memory until it can be written: apply what `posthaste migrate` and `posthaste roles` print",
+    );
+  else
+    log.warn(
+      facts,
+      "PostgreSQL refused the end of a task; it is kept in memory and written again later",
+    );
+  return count;
 }
 
 /** Where the value is what PostgreSQL refuses (too large, too deep), the task fails and says so. */
-async function settleOrFail(
-  services: RunServices,
-  settled: EndedTask,
-  write: SettleOneByOne["write"],
-): Promise<void> {
-  const { log } = services;
-  const writeAndSay = async (end: EndedTask): Promise<void> =>
-    announceEnds(services, [end], await write(end));
+async function failForValue(
+  asked: SettleOneByOne,
+  end: EndedTask,
+  refusal: unknown,
+): Promise<boolean> {
+  const { result: _, ...rest } = end;
+  const code: ResultCode = "WORKER_SERIALIZATION_ERROR";
+  const reason = refusal instanceof Error ? refusal.message : String(refusal);
+  const error = JSON.stringify({ code, message: `PostgreSQL refused the result: ${reason}` });
   try {
-    await writeAndSay(settled);
-  } catch (refusal) {
-    if (isRepeatable(refusal)) throw refusal;
-    const { result: _, ...rest } = settled;
-    const code: ResultCode = "WORKER_SERIALIZATION_ERROR";
-    const reason = refusal instanceof Error ? refusal.message : String(refusal);
-    const error = JSON.stringify({ code, message: `PostgreSQL refused the result: ${reason}` });
-    await writeAndSay({ ...rest, edge: "fail", code, error });
-    log.warn(
-      { taskId: settled.id, error: reason },
-      "PostgreSQL refused a task's result; the task failed",
-    );
+    await writeAndSay(asked, { ...rest, edge: "fail", code, error });
+  } catch (second) {
+    if (!isRefusal(second)) throw second;
+    keep(asked, end, second);
+    return false;
   }
+  asked.services.log.warn(
+    { task: end.id, name: end.name, error: reason },
+    "PostgreSQL refused a task's result; the task failed",
+  );
+  return true;
+}
+
+/** True if the task has ended already: then what is stored stays, and the claim that should not be there any more goes. */
+async function dropIfEnded({ services, link }: SettleOneByOne, end: EndedTask): Promise<boolean> {
+  const { store } = services.database;
+  const status = await store.dropEndedClaim(await link.connection(), end);
+  if (status === undefined) return false;
+  services.log.warn(
+    { task: end.id, name: end.name, claimId: end.claimId, status },
+    "a task had ended already when its end was to be written; what is stored stays",
+  );
+  return true;
 }
 
 /** Writes the end of a plain task by itself. */
-export function settleAlone(
-  { store }: Database,
-  link: Link,
+export function settlePlain(
+  { database }: Pick<RunServices, "database">,
   onNotifyError: (error: unknown) => void,
 ): SettleOneByOne["write"] {
-  return async (end) => {
-    const connection = await link.connection();
+  const { store } = database;
+  return async (connection, end) => {
     const reply = await store.settleTasks(connection, [end]);
     tellWaiters(store, connection, [end.id], onNotifyError);
     return reply;

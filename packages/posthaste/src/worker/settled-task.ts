@@ -34,10 +34,10 @@ export function settledTask(
 
 /** Most ends of most workers. Spelt out: with Node 20 a spread copy was a tenth of what a task costs its worker. */
 function succeeded(claimed: ClaimedTask, result: string): EndedTask {
-  const { id, claimId, queue, priority, node } = claimed;
+  const { id, claimId, name, queue, priority, node } = claimed;
   return node === undefined
-    ? { id, claimId, queue, priority, edge: "succeed", ran: true, result }
-    : { id, claimId, queue, priority, isNode: true, edge: "succeed", ran: true, result };
+    ? { id, claimId, name, queue, priority, edge: "succeed", ran: true, result }
+    : { id, claimId, name, queue, priority, isNode: true, edge: "succeed", ran: true, result };
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ClaimDesk } from "./claim-desk.ts";
 import { HeldTasks } from "./held-tasks.ts";
 import { SlotKeeper } from "./slot-keeper.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
+import type { UnknownNames } from "./unknown-names.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate"] }));
 afterEach(() => void vi.useRealTimers());
@@ -53,6 +54,7 @@ function setUp(given: { isFree?: boolean; isSated?: boolean; lanes?: number } = 
     loop,
     held,
     desk,
+    unknown: { putBack: (tasks: ClaimedTask[]) => tasks } as UnknownNames,
     isFree: () => isFree,
     isDraining: () => false,
     run: (task) => ran.push(task),

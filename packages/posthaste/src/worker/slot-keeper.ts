@@ -9,6 +9,7 @@ import { claimBudget } from "./claim-budget.ts";
 import type { ClaimDesk } from "./claim-desk.ts";
 import { byLane } from "./claim-order.ts";
 import type { HeldTasks } from "./held-tasks.ts";
+import type { UnknownNames } from "./unknown-names.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
 
 /** Each is looked into by a statement that somebody waits for. */
@@ -20,6 +21,7 @@ export interface SlotKeeperOptions {
   readonly loop: Pick<WorkLoopOptions, "plan" | "config" | "registry" | "services">;
   readonly held: HeldTasks;
   readonly desk: ClaimDesk;
+  readonly unknown: UnknownNames;
   /** Whether the worker starts anything at all now, and has not asked for work that would want the same slots. */
   readonly isFree: () => boolean;
   /** Whether the worker takes nothing more, and gives back what it cannot begin. */
@@ -57,11 +59,14 @@ export class SlotKeeper implements LocalHost {
     return {
       tasks: new Set(meant),
       claims: { workerId: services.workerId, claimSeed, lanes },
-      ...this.#keep(claimed),
+      ...this.#keep(claimed, claimSeed),
     };
   }
 
-  #keep(claimed: ReadonlyMap<string, ClaimedTask>): Pick<KeptSlots, "start" | "letGo"> {
+  #keep(
+    claimed: ReadonlyMap<string, ClaimedTask>,
+    claimSeed: string,
+  ): Pick<KeptSlots, "start" | "letGo"> {
     const { held, onReturned } = this.#options;
     let isKept = true;
     held.keep(claimed.values());
@@ -71,6 +76,7 @@ export class SlotKeeper implements LocalHost {
       held.unkeep(tasks);
     };
     const letGo = (): void => {
+      held.seeds.unanswered(claimSeed);
       giveUp(claimed.values());
       onReturned(true);
     };
@@ -78,7 +84,7 @@ export class SlotKeeper implements LocalHost {
     return {
       letGo,
       start: (started, at) => {
-        if (!isKept) return letGo(); // its slots have been given away: it is run as what is found is
+        if (!isKept) return onReturned(true); // its slots have been given away: it is run as what is found is
         const begun = new Set(started.flatMap((id) => claimed.get(id) ?? []));
         const others = [...claimed.values()].filter((task) => !begun.has(task));
         giveUp(others);

@@ -31,7 +31,10 @@ export function startedAhead(
   for (const task of stillHeld) {
     const runNo = runNos.get(task.id);
     if (runNo !== undefined) runs.push({ ...task, runNo });
-    else isUnclear ||= !kept.has(task.id) && !paused.has(task.id) && !late.has(task.id);
+    else if (!kept.has(task.id) && !paused.has(task.id) && !late.has(task.id)) {
+      isUnclear = true;
+      held.seeds.unanswered(task.claimId); // if an earlier start was the one that lost its answer, the claim is found stored
+    }
   }
   return { runs, isUnclear };
 }

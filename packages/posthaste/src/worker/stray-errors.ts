@@ -5,9 +5,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
 import { isMainThread } from "node:worker_threads";
+import type { Logger } from "../domain/logger.ts";
 import { writeToStderr } from "../runtime/write-to-stderr.ts";
 
 export interface Blamed {
+  /** Its lines carry the task. */
+  readonly log: Logger;
   /** Called with what was thrown or rejected, possibly after the body has returned. */
   blame(thrown: unknown): void;
 }
@@ -26,9 +29,9 @@ export function runBlamed<Asked, Answer>(
   return current.run(blamed, body, asked);
 }
 
-/** Whether the present code runs on behalf of a body. */
-export function isInsideTask(): boolean {
-  return current.getStore() !== undefined;
+/** The task on whose behalf the present code runs, if there is one. */
+export function currentTask(): Pick<Blamed, "log"> | undefined {
+  return current.getStore();
 }
 
 /**

@@ -2,10 +2,9 @@ import { describe, expect, test } from "vitest";
 import { defineTask } from "../define/define-task.ts";
 import { fixed, type RetryPolicyFor } from "../define/retry-policies.ts";
 import type { AnyTask } from "../define/task.ts";
-import type { LogLine } from "../domain/logger.ts";
+import { loggerOf } from "../domain/logger.ts";
 import { fail } from "../domain/result.ts";
 import { TaskAborted } from "../domain/task-aborted.ts";
-import { silentLogger } from "../../test/support/loggers.ts";
 import { servicesWithoutDatabase } from "../../test/support/run-services.ts";
 import type { EndedTask } from "./held-tasks.ts";
 import { TaskRun } from "./task-run.ts";
@@ -41,6 +40,7 @@ test("a value is settled under the claim it was made under", async () => {
   expect(await ended(start(task))).toEqual({
     id: "t",
     claimId: "c",
+    name: "n",
     queue: "q",
     priority: 7,
     edge: "succeed",
@@ -136,11 +136,9 @@ describe("something that the body let go of and that failed", () => {
 
   test("after the body has ended is only logged", async () => {
     const lines: string[] = [];
-    const error: LogLine = (_fields: object | string, message?: string) => {
-      lines.push(message ?? "");
-    };
+    const log = loggerOf((_level, _fields, message) => lines.push(message));
     const task = defineTask({ name: "n", run: () => 5 });
-    const run = new TaskRun(claimed, task, servicesWithoutDatabase({ ...silentLogger, error }));
+    const run = new TaskRun(claimed, task, servicesWithoutDatabase(log));
     const settled = await ended(run);
     run.blame(Object.create(null));
     expect(settled).toMatchObject({ edge: "succeed" });

@@ -18,19 +18,22 @@ import { keepClaims } from "./claim-keeper.ts";
 import { EndLanes } from "./end-lanes.ts";
 import { FollowUps } from "./follow-ups.ts";
 import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
+import { InterruptedRuns } from "./interrupted-runs.ts";
 import { Outage } from "./outage.ts";
 import { planCycle, type LoopPlan } from "./plan-cycle.ts";
 import { unlessItFails } from "./reserved-slots.ts";
 import { reviewSettles } from "./review-settles.ts";
 import { SlotKeeper, type SlotKeeperOptions } from "./slot-keeper.ts";
-import { settleAlone, settleOneByOne } from "./settle-one-by-one.ts";
+import { isRefusal, settleOneByOne, settlePlain } from "./settle-one-by-one.ts";
 import { TaskRun } from "./task-run.ts";
+import { UnknownNames } from "./unknown-names.ts";
 import { watchLink } from "./watch-link.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
 
 export class WorkLoop {
   readonly held = new HeldTasks();
   readonly slots: SlotKeeper;
+  readonly interrupted: InterruptedRuns;
   readonly #options: WorkLoopOptions;
   readonly #desk: ClaimDesk;
   readonly #bell = new Bell();
@@ -39,6 +42,7 @@ export class WorkLoop {
   readonly #lanes: EndLanes;
   readonly #aheadLine: AheadLine;
   readonly #beginner: Beginner;
+  readonly #unknown: UnknownNames;
   /** Set when a claim or a finish may have gone through unnoticed, and every heartbeat: compare with what is stored. */
   #isCheckDue = false;
   #isChecking = false;
@@ -49,6 +53,8 @@ export class WorkLoop {
   #isGivenUp = false;
   /** Others may have taken what is held here, because no heartbeat could be written. */
   #isFenced = false;
+  /** When the loop last looked at the clock. Handlers that begin together share it. */
+  #moment = 0;
 
   constructor(options: WorkLoopOptions) {
     this.#options = options;
@@ -59,23 +65,29 @@ export class WorkLoop {
       config,
       plan,
       workerId: services.workerId,
-      taskNames: [...registry.keys()],
+      unknownNames: () => this.#unknown.met,
     });
+    this.#unknown = new UnknownNames({ ...options, held: this.held });
     const mayStart = (): boolean => !this.#isFenced && !this.#isGivenUp;
     const keeping: SlotKeeperOptions = {
       loop: options,
       held: this.held,
       desk: this.#desk,
+      unknown: this.#unknown,
       isFree: () => mayStart() && !this.#isDraining && !this.#isClaiming,
       isDraining: () => this.#isDraining,
       // One that is not run here is found when what is held is compared with what is stored, by whoever has it then.
-      run: (task) => mayStart() && this.#run(task),
+      run: (task) => {
+        if (!mayStart()) return;
+        this.#moment = performance.now();
+        this.#run(task);
+      },
       onReturned: (isUnclear) => (isUnclear ? this.checkClaims() : this.#bell.ring()),
     };
     this.slots = new SlotKeeper(keeping);
     const run = (task: ClaimedTask): void => this.#run(task);
-    const [held, onNotifyError] = [this.held, this.#onNotifyError];
-    this.#beginner = { held, services, queueRanks: plan.queueRanks, run, onNotifyError };
+    const [held, unknown, onNotifyError] = [this.held, this.#unknown, this.#onNotifyError];
+    this.#beginner = { held, unknown, services, queueRanks: plan.queueRanks, run, onNotifyError };
     this.#aheadLine = new AheadLine({
       held: this.held,
       concurrency: plan.concurrency,
@@ -97,6 +109,13 @@ export class WorkLoop {
       onNotifyError: this.#onNotifyError,
     });
     this.#outage = new Outage(config.resilience, options.log, () => database.ping());
+    this.interrupted = new InterruptedRuns({
+      services,
+      plan,
+      registry,
+      held: this.held,
+      onDecided: () => this.#bell.ring(),
+    });
   }
 
   /** Opens its session while the worker is still registering. */
@@ -138,8 +157,8 @@ export class WorkLoop {
   }
 
   /**
-   * While fenced: nothing is claimed or started, and what runs is told to stop. What has not after a while is given back
-   * under its claim, in case it still is this worker's.
+   * While fenced: nothing is claimed or started, and what runs is told to stop. When the worker is heard again, the crash rule
+   * decides about what is still its own.
    */
   fence(isFenced: boolean): void {
     this.#isFenced = isFenced;
@@ -170,15 +189,17 @@ export class WorkLoop {
     // What may be stored under its name and is not known here is looked for before it ends.
     while (!this.#isGivenUp && !(this.#isDraining && this.held.isEmpty && !this.#isCheckDue)) {
       // One moment for all three questions: what falls due between two of them would be slept over.
-      const now = performance.now();
+      const now = (this.#moment = performance.now());
+      this.#outage.refusedEnds(this.held.refusedCount);
       this.#lanes.flush();
+      if (!this.#isFenced && !this.held.isShuttingDown) this.interrupted.afterCutOff();
       // First the comparison with what is stored: claims that it finds take slots which a plan made before would give away.
       const plan = this.#isCheckDue ? undefined : this.#plan(now);
       const isSurveyDue = !this.#isDraining && this.#desk.isSurveyDue(now);
       if (plan === undefined) this.#aheadLine.begin();
       if (plan === undefined && !isSurveyDue && !this.#isCheckDue) {
-        this.#outage.over(); // nothing is left of what failed
-        await this.#bell.wait(this.#restMs(now));
+        if (this.held.refusedCount === 0) this.#outage.over(); // nothing is left of what failed
+        await this.#bell.wait(Math.min(this.#restMs(now), this.held.retryInMs(now)));
         await nextTurn(); // bodies that end in the same turn are written together
         continue;
       }
@@ -227,6 +248,7 @@ export class WorkLoop {
     const answer = runCycle(database.store, connection, plan, onNotifyError);
     this.#aheadLine.begin(); // not before: bodies run while the database works
     const reply = await unlessItFails(slots, answer).finally(() => (this.#isClaiming = false));
+    this.#moment = performance.now();
     this.held.written(settles);
     if (reply.settle !== undefined) announceEnds(services, settles, reply.settle);
     if (beginTasks(this.#beginner, { connection, plan, reply, slots })) this.#isCheckDue = true;
@@ -245,8 +267,9 @@ export class WorkLoop {
 
   #run(task: ClaimedTask): void {
     const { registry, services } = this.#options;
-    const run = new TaskRun(task, registry.get(task.name), services);
+    const run = new TaskRun(task, registry.get(task.name), services, this.#moment);
     this.held.running.add(run);
+    services.taskLog.began(task);
     services.hooks.emit.taskStarted?.(runEvent(task, services.workerId));
     run.run(this.#ended);
   }
@@ -266,31 +289,33 @@ export class WorkLoop {
     this.#isCheckDue = false;
     this.#isChecking = true;
     const { services, plan } = this.#options;
-    const adopted = await keepClaims({
+    const { adopted, unknown } = await keepClaims({
       services,
       connection,
       graceMs: plan.shutdownGraceMs,
       held: this.held,
     });
     beginAdopted(this.#beginner, adopted, plan.concurrency - this.held.busyCount);
+    this.interrupted.ofEarlierState(unknown);
     if (this.#isDraining) this.held.releaseAhead();
     this.#isChecking = false;
   }
 
   async #recover(error: unknown, plan: LoopPlan | undefined): Promise<void> {
-    if (this.#outage.isDatabaseAway(error)) {
-      this.#isCheckDue = true;
-      await this.#outage.wait(error);
-      return;
-    }
-    this.#options.log.error({ error: String(error) }, "a round trip of the worker failed");
+    for (const request of [plan?.claim, plan?.ahead])
+      if (request?.claimSeed !== undefined) this.held.seeds.unanswered(request.claimSeed);
     this.#isCheckDue = true;
-    // One of the ends may be what PostgreSQL refused.
-    const { services } = this.#options;
     const settles = plan?.settles ?? [];
-    const write = settleAlone(services.database, this.#link, this.#onNotifyError);
-    if (!(await settleOneByOne({ services, settles, held: this.held, write })))
-      await this.#outage.wait(error);
+    if (settles.length === 0 || !isRefusal(error)) return this.#outage.wait(error);
+    this.#options.log.debug({ error: String(error) }, "a round trip of the worker failed");
+    const { services } = this.#options;
+    const write = settlePlain(services, this.#onNotifyError);
+    try {
+      // One of the ends may be what PostgreSQL refused. If none is, the next round trip fails without them.
+      await settleOneByOne({ services, settles, held: this.held, link: this.#link, write });
+    } catch (lost) {
+      await this.#outage.wait(lost);
+    }
   }
 
   readonly #onNotifyError = (error: unknown): void =>

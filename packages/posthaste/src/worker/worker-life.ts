@@ -3,10 +3,11 @@
  * declared dead and comes back lives anew, under another id.
  */
 import { hostname } from "node:os";
-import { childLogger } from "../domain/child-logger.ts";
-import type { Logger } from "../domain/logger.ts";
+import { childLogger, type Logger } from "../domain/logger.ts";
 import type { WorkerPlan } from "../domain/worker-options.ts";
-import { giveBack } from "../engine/give-back.ts";
+import { definitionRow } from "../engine/compose-task.ts";
+import { despiteSilence } from "../engine/despite-silence.ts";
+import { unavailable } from "../engine/repeat-safely.ts";
 import type { Listener } from "../runtime/listener.ts";
 import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
@@ -16,7 +17,9 @@ import { watchedWorker } from "./liveness/watched-worker.ts";
 import type { ServiceParts, SharedServices } from "./make-services.ts";
 import type { Outage } from "./outage.ts";
 import { ProgressReports } from "./progress-reports.ts";
+import { reportUnwritten } from "./report-unwritten.ts";
 import type { RunServices } from "./run-services.ts";
+import { TaskLog } from "./task-log.ts";
 import { openEars } from "./worker-ears.ts";
 import { WorkLoop } from "./work-loop.ts";
 import type { WorkLoopOptions } from "./work-loop-options.ts";
@@ -25,6 +28,8 @@ import type { WorkLoopOptions } from "./work-loop-options.ts";
 export interface Maintenance {
   /** A worker has died: what it held is waiting. */
   wake(): void;
+  /** Ends waiting tasks whose deadline has passed, so long from now. */
+  expireIn(ms: number): void;
   /** Puts tasks back that somebody fetched ahead and let lie. */
   releaseLapsed(): Promise<void>;
   stop(): Promise<void>;
@@ -33,10 +38,14 @@ export interface Maintenance {
 export interface WorkerSetup extends Omit<WorkLoopOptions, "services">, ServiceParts {
   readonly listener: Listener;
   readonly version: string;
+  /** At `debug`, tasks that begin and succeed have a line. */
+  readonly logsEveryTask: boolean;
   readonly startMaintenance: (me: {
     readonly workerId: string;
     /** Whether this worker is the one that looks after the others. */
     readonly leads: () => boolean;
+    /** Whether it may judge others that have been silent for so long: only while it is heard itself. */
+    readonly mayJudge: (thresholdMs: number) => boolean;
   }) => Maintenance;
   readonly onStopped: () => void;
 }
@@ -51,10 +60,8 @@ export interface LifeOptions {
   readonly onDead: () => void;
 }
 
-/** How long hooks and the database may take for what is given back. */
-const GIVE_BACK_MS = 10_000;
-/** How long ends are kept trying to be written while stopping, when the database is away. */
-const LAST_WRITE_MS = 5_000;
+/** How long ends are kept trying to be written after the grace, when the database is away or refuses them. */
+const LAST_WRITE_MS = 3_000;
 
 interface Parts {
   readonly setup: WorkerSetup;
@@ -69,7 +76,8 @@ export async function beginLife(setup: WorkerSetup, options: LifeOptions): Promi
   const { database, config, plan } = setup;
   const log = childLogger(setup.log, { worker: workerId });
   const progress = new ProgressReports(database, log);
-  const services: RunServices = { ...shared, workerId, log, progress };
+  const taskLog = new TaskLog(log, setup.logsEveryTask);
+  const services: RunServices = { ...shared, workerId, log, progress, taskLog };
   const loop = new WorkLoop({ ...setup, services, log });
   database.reads.warmUp();
   loop.warmUp();
@@ -93,12 +101,14 @@ export async function beginLife(setup: WorkerSetup, options: LifeOptions): Promi
 
 /** Waits for a database that is away, as the loop does. */
 async function register(
-  { database, plan, registry, version }: WorkerSetup,
+  { database, config, plan, registry, version }: WorkerSetup,
   { workerId, outage, isStopping }: LifeOptions,
 ): Promise<void> {
   for (;;) {
     try {
       await database.ensureSchema();
+      const definitions = [...registry.values()].map((task) => definitionRow(task, config));
+      await database.store.storeDefinitions(database.reads, definitions);
       await database.store.registerWorker.register(database.reads, {
         workerId,
         name: workerName(plan),
@@ -112,7 +122,8 @@ async function register(
       });
       return outage.over();
     } catch (error) {
-      if (!outage.isDatabaseAway(error) || isStopping()) throw error;
+      if (!outage.isDatabaseAway(error)) throw error;
+      if (isStopping()) throw unavailable(error);
       await outage.wait(error);
     }
   }
@@ -146,8 +157,10 @@ export class WorkerLife {
     const maintenance = setup.startMaintenance({
       workerId: services.workerId,
       leads: () => liveness.leads,
+      mayJudge: (thresholdMs) => liveness.mayJudge(thresholdMs),
     });
     this.#maintenance = maintenance;
+    liveness.hearDeadlines((inMs) => maintenance.expireIn(inMs));
     this.#closeEars = openEars({
       listener,
       schema: database.store.schema,
@@ -191,23 +204,38 @@ export class WorkerLife {
   }
 
   async #end(reason: "SHUTDOWN" | "CLAIM_LOST", graceIsOver: AbortSignal): Promise<void> {
-    const { loop, liveness, services } = this.#parts;
+    const { loop, liveness } = this.#parts;
+    const { database, plan } = this.#setup;
     loop.drain();
-    await Promise.all([this.#maintenance.stop(), this.#setState("stopping")]);
+    // A database that says nothing must not keep the grace from beginning: this is awaited when that is over.
+    const told = Promise.all([this.#maintenance.stop(), this.#setState("stopping")]);
     const over = new AbortController();
     const done = this.done.catch(() => undefined).finally(() => over.abort()); // start() has reported it
     await pause(
-      reason === "SHUTDOWN" ? this.#setup.plan.shutdownGraceMs : 0,
+      reason === "SHUTDOWN" ? plan.shutdownGraceMs : 0,
       AbortSignal.any([over.signal, graceIsOver]),
     );
-    if (!over.signal.aborted) await this.#giveBack(reason, over.signal);
-    await done;
+    const leave = async (): Promise<void> => {
+      if (!over.signal.aborted) await this.#giveBack(reason, over.signal);
+      await Promise.all([done, told]);
+      await this.#putAway();
+    };
+    await despiteSilence(database, leave, () => {
+      this.log.warn("the database says nothing; the worker stops without it");
+      loop.giveUp();
+    });
+    await liveness.end(database.wasSilent);
+  }
+
+  async #putAway(): Promise<void> {
+    const { loop, services } = this.#parts;
+    reportUnwritten(loop.held, this.log);
     this.#closeEars();
     await Promise.all([this.#check.stop(), this.#poll.stop()]);
     services.progress.stop();
+    services.taskLog.flush();
     await loop.close();
-    await this.#setState("stopped");
-    await liveness.end();
+    if (!this.#setup.database.wasSilent) await this.#setState("stopped");
   }
 
   /** For every notification that got lost: tasks that were cancelled, and claims that somebody let expire. */
@@ -237,36 +265,18 @@ export class WorkerLife {
     const { loop } = this.#parts;
     const runs = [...loop.held.running];
     const isShutdown = reason === "SHUTDOWN";
-    const noneRuns = isShutdown ? loop.held.putInterruptedAside() : over;
+    const noneRuns = isShutdown ? loop.held.shutDown() : over;
     for (const run of runs) run.abort(reason);
     await pause(ABORT_GRACE_MS, AbortSignal.any([over, noneRuns]));
     // Before the tasks are anybody else's: what was on a thread is stopped there.
     if (isShutdown) await this.#setup.threads?.close();
     loop.abandon(runs);
-    if (isShutdown) await this.#decideInterrupted();
+    if (isShutdown) await loop.interrupted.atShutdown();
+    else loop.interrupted.afterCutOff();
+    loop.held.retryRefused();
+    loop.ring();
     await pause(LAST_WRITE_MS, over);
     loop.giveUp();
-  }
-
-  /** By the hook and the rule, as all recoveries are; where that is not possible, by the rule alone. */
-  async #decideInterrupted(): Promise<void> {
-    const { loop, services } = this.#parts;
-    const { database, hooks, workerId: recoveredBy, log } = services;
-    const { plan, registry } = this.#setup;
-    const settings = plan.workerRecovery;
-    const over = new AbortController();
-    const deciding = giveBack(
-      { database, settings, recoveredBy, hooks, log, definitions: registry, signal: over.signal },
-      loop.held.interrupted,
-    ).then(
-      () => loop.held.givenBack(),
-      (error: unknown) =>
-        log.warn({ error: String(error) }, "interrupted tasks are given back without asking hooks"),
-    );
-    await Promise.race([deciding, pause(GIVE_BACK_MS, over.signal)]);
-    over.abort();
-    loop.held.endInterrupted();
-    loop.ring();
   }
 
   /** A row that was declared dead stays so. */

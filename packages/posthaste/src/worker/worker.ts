@@ -1,9 +1,9 @@
 /** A worker from start to stop, however many lives that takes. */
 import { randomUUID } from "node:crypto";
-import { childLogger } from "../domain/child-logger.ts";
+import { childLogger, type Logger } from "../domain/logger.ts";
 import { concurrencyLine, effectiveConfig } from "../domain/config-settings.ts";
 import { PosthasteError } from "../domain/errors.ts";
-import type { Logger } from "../domain/logger.ts";
+import { despiteSilence } from "../engine/despite-silence.ts";
 import { disposeContext, makeServices, type SharedServices } from "./make-services.ts";
 import { Outage } from "./outage.ts";
 import { watchStrayErrors } from "./stray-errors.ts";
@@ -17,6 +17,7 @@ export class Worker implements AsyncDisposable {
   #shared: SharedServices | undefined;
   /** The present life; pending while it registers, the first time or anew. */
   #life: Promise<WorkerLife> | undefined;
+  #present: WorkerLife | undefined;
   #stopping: Promise<void> | undefined;
   #unwatch: (() => void) | undefined;
 
@@ -55,6 +56,11 @@ export class Worker implements AsyncDisposable {
     return this.#stopping;
   }
 
+  /** Whether every slot is taken. */
+  get isFull(): boolean {
+    return (this.#present?.runningCount ?? 0) >= this.#setup.plan.concurrency;
+  }
+
   /** While stopping: the grace period is over now. */
   hurry(): void {
     this.#hurry.abort();
@@ -81,8 +87,14 @@ export class Worker implements AsyncDisposable {
 
   async #begin(): Promise<WorkerLife> {
     const { plan, config } = this.#setup;
-    this.#log.info({ config: effectiveConfig(config, plan) }, "effective config");
+    const { queues, concurrency } = plan;
+    const { registry, version } = this.#setup;
+    this.#log.info(
+      { queues, concurrency, tasks: registry.size, pid: process.pid, version },
+      "worker starting",
+    );
     this.#log.info(concurrencyLine(config, plan));
+    this.#log.debug({ config: effectiveConfig(config, plan) }, "effective config");
     this.#shared = await makeServices(this.#setup, this.#setup.log);
     try {
       const life = await this.#live(this.#shared);
@@ -103,6 +115,7 @@ export class Worker implements AsyncDisposable {
       isStopping: () => this.#stopping !== undefined,
       onDead: () => this.#return(shared),
     });
+    this.#present = life;
     life.done.catch((error: unknown) => {
       life.log.error({ error: String(error) }, "the worker cannot go on and stops");
       void this.stop();
@@ -133,7 +146,11 @@ export class Worker implements AsyncDisposable {
 
   async #end(): Promise<void> {
     this.#startOutage.cutShort();
-    const life = await this.#life?.catch(() => undefined); // start() has reported it
+    const { database } = this.#setup;
+    const begun = async (): Promise<WorkerLife | undefined> => this.#life;
+    const life = await despiteSilence(database, begun, () => undefined).catch(
+      () => undefined, // start() has reported it
+    );
     if (life !== undefined) {
       life.log.info({ running: life.runningCount }, "worker stops");
       await life.end("SHUTDOWN", this.#hurry.signal);

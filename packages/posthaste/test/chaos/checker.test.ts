@@ -69,7 +69,7 @@ beforeAll(async () => {
   const answer = await doomed.cancel();
   await client.query("insert into chaos.cancels values ($1, $2)", [doomed.id, answer]);
   for (const handle of handles) {
-    const result = await handle.result({ timeoutMs: 20_000 });
+    const result = await handle.result({ timeoutMs: 30_000 });
     await client.query("insert into chaos.acknowledged values ($1)", [handle.id]);
     await client.query("insert into chaos.waits values ($1, $2)", [handle.id, result]);
   }

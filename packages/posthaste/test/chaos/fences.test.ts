@@ -97,10 +97,22 @@ describe("an end", () => {
     });
   });
 
+  test("drop the claim of a task that has ended", async () => {
+    const claims = await claimTwice(store.claimAndStart);
+    await db.sql(
+      "insert into posthaste.finished_tasks (task_id, finished_at, result) values ($1, now(), '1')",
+      [claims.held.id],
+    );
+    await expectUntouched(claims, () => store.dropEndedClaim(connection, claims.lost));
+    expect(await store.dropEndedClaim(connection, claims.held)).toBe("COMPLETED");
+    expect(await db.sql("select from posthaste.active_tasks")).toEqual([]);
+    await db.sql("delete from posthaste.attempts");
+  });
+
   test("complete with effects", async () => {
     const claims = await claimTwice(store.claimAndStart);
     await expectUntouched(claims, async () => {
-      const answer = await store.completeWithEffects.complete(connection, claims.lost, "1");
+      const answer = await store.completeWithEffects.complete(connection, claims.lost, "1", null);
       expect(answer).toBe("lost");
     });
   });
@@ -108,7 +120,7 @@ describe("an end", () => {
   test("complete with effects does not take another claim's cancellation for its own", async () => {
     const { lost } = await claimTwice(store.claimAndStart);
     await db.sql("select posthaste.cancel($1)", [lost.id]);
-    expect(await store.completeWithEffects.complete(connection, lost, "1")).toBe("lost");
+    expect(await store.completeWithEffects.complete(connection, lost, "1", null)).toBe("lost");
   });
 });
 
@@ -128,7 +140,7 @@ describe("the fate of a completion whose transaction was cut", () => {
     const { lost, held } = await claimTwice(store.claimAndStart);
     const other = await db.connect();
     await other.query(BEGIN);
-    await store.completeWithEffects.complete(other, held, "1");
+    await store.completeWithEffects.complete(other, held, "1", null);
     expect(await store.completeWithEffects.fate(connection, lost)).toBe("lost");
   });
 });

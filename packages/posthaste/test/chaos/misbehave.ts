@@ -9,7 +9,7 @@ export type Act = "kill" | "throw" | "hang" | "lost connection";
 export const acts = ["kill", "throw", "hang", "lost connection"] as const satisfies Act[];
 
 /** How long an attempt may take that hangs. */
-export const TIMEOUT_MS = 6_000;
+export const TIMEOUT_MS = 30_000;
 
 /** Is tried again, whatever happens. */
 export const whateverHappens = fixed({
@@ -80,7 +80,8 @@ export function stepConfig(url: string, queues: readonly string[]): AppConfig {
       runnerHeartbeatIntervalMs: 1_000,
       claimerHeartbeatIntervalMs: 1_000,
       claimedStaleThresholdMs: 4_000,
-      runningStaleThresholdMs: 8_000,
+      // On a busy machine it takes many seconds until a heartbeat gets through behind a link that hangs.
+      runningStaleThresholdMs: 30_000,
       checkIntervalMs: 1_000,
       crashGraceMs: 1_000,
     },

@@ -61,13 +61,13 @@ beforeAll(async () => {
   const answer = await cancelled.cancel();
   await client.query("insert into chaos.cancelled_runs values ($1, $2)", [cancelled.id, answer]);
   const worker = await app.worker().start();
-  await failed.result({ timeoutMs: 20_000 });
+  await failed.result({ timeoutMs: 30_000 });
   isMended = true;
   await client.query("insert into chaos.asked_retries values ($1)", [failed.id]);
   await failed.retryFrom("items");
   await paused.resume();
   for (const run of [paused, cancelled, failed]) {
-    const result = await run.result({ timeoutMs: 20_000 });
+    const result = await run.result({ timeoutMs: 30_000 });
     await client.query("insert into chaos.started_runs values ($1)", [run.id]);
     await client.query("insert into chaos.awaited_runs values ($1, $2)", [run.id, result]);
   }

@@ -27,12 +27,12 @@ function defineHeld(started: Gate, finish: Gate<string>) {
 test("a pending task that is cancelled never runs and says so to who waits", async () => {
   const app = db.app({ tasks: [note] });
   const handle = await app.send(note, "x");
-  const waiting = handle.result({ timeoutMs: 10_000 });
+  const waiting = handle.result({ timeoutMs: 30_000 });
   await expect.poll(async () => (await db.sql("select from posthaste.waiters")).length).toBe(1);
   expect(await handle.cancel()).toBe("cancelled");
   expect(await waiting).toMatchObject({ ok: false, error: { code: "TASK_CANCELLED" } });
   await app.worker().start();
-  await (await app.send(note, "y")).value({ timeoutMs: 5_000 });
+  await (await app.send(note, "y")).value({ timeoutMs: 30_000 });
   expect(await handle.info()).toMatchObject({
     status: "CANCELLED",
     cancelledAt: expect.any(Date),
@@ -72,7 +72,7 @@ test("a running task whose cancellation was requested ends CANCELLED even if its
   expect(await handle.cancel()).toBe("requested");
   expect(await handle.cancel()).toBe("requested");
   expect(await handle.info()).toMatchObject({ status: "RUNNING" });
-  const waiting = handle.result({ timeoutMs: 10_000 });
+  const waiting = handle.result({ timeoutMs: 30_000 });
   finish.open("a value");
   expect(await waiting).toMatchObject({ ok: false, error: { code: "TASK_CANCELLED" } });
   expect(await handle.info()).toMatchObject({
@@ -100,7 +100,7 @@ test("a running task whose cancellation was requested is not retried when its bo
   await started.opened;
   await handle.cancel();
   finish.open();
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
     error: { code: "TASK_CANCELLED" },
   });
   expect((await handle.info()).retryCount).toBe(0);
@@ -110,9 +110,9 @@ test("a task that has ended cannot be cancelled, and keeps its end", async () =>
   const app = db.app({ tasks: [note] });
   await app.worker().start();
   const handle = await app.send(note, "x");
-  await handle.value({ timeoutMs: 5_000 });
+  await handle.value({ timeoutMs: 30_000 });
   expect(await handle.cancel()).toBe("finished");
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe("x");
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe("x");
 });
 
 test("info tells where a task is: pending, running, completed", async () => {
@@ -143,7 +143,7 @@ test("info tells where a task is: pending, running, completed", async () => {
   expect(running.claimedAt).toEqual(running.startedAt);
 
   finish.open("done");
-  await handle.value({ timeoutMs: 5_000 });
+  await handle.value({ timeoutMs: 30_000 });
   const completed = await handle.info();
   expect(completed).toMatchObject({
     status: "COMPLETED",
@@ -172,7 +172,7 @@ test("info of a failed task holds the error of each of its attempts", async () =
   const app = db.app({ tasks: [moody] });
   await app.worker().start();
   const handle = await app.send(moody);
-  await handle.result({ timeoutMs: 5_000 });
+  await handle.result({ timeoutMs: 30_000 });
   expect(await handle.info()).toMatchObject({
     status: "FAILED",
     failedAt: expect.any(Date),

@@ -123,11 +123,13 @@ test("a caller's transaction is never asked to copy", async () => {
       return { rows: await db.sql(text, values) };
     },
   };
+  await db.sql("begin");
   await app.sendMany(
     note,
     Array.from({ length: 50 }, (_, n) => `in a transaction ${n}`),
     { tx },
   );
+  await db.sql("commit");
 
   expect(texts.join().match(COPY)).toBeNull();
   expect(await stored()).toHaveLength(51);

@@ -17,5 +17,5 @@ test("a task is sent, run by a worker, and its result comes back", async () => {
 
   const handle = await app.send(addNumbers, { a: 2, b: 3 });
 
-  expect(await handle.result({ timeoutMs: 5_000 })).toEqual({ ok: true, value: 5 });
+  expect(await handle.result({ timeoutMs: 30_000 })).toEqual({ ok: true, value: 5 });
 });

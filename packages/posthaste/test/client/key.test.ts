@@ -28,10 +28,10 @@ test("a finished task with that key is returned, and its result with it", async 
   const app = db.app({ tasks: [charge] });
   await app.worker().start();
   const first = await app.send(charge, { cents: 5 }, { key: "finished" });
-  await first.value({ timeoutMs: 5_000 });
+  await first.value({ timeoutMs: 30_000 });
   const second = await app.send(charge, { cents: 5 }, { key: "finished" });
   expect(second.id).toBe(first.id);
-  expect(await second.value({ timeoutMs: 5_000 })).toBe(5);
+  expect(await second.value({ timeoutMs: 30_000 })).toBe(5);
   expect((await second.info()).attempts).toHaveLength(1);
 });
 

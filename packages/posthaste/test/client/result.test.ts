@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { defineTask, fail, TaskFailedError } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
 import { gate } from "../support/gate.ts";
+import { SOON_MS } from "../support/soon.ts";
 
 const db = useDatabase();
 
@@ -21,7 +22,7 @@ async function waiters(): Promise<number> {
 test("a result that is awaited before the end comes when the task ends", async () => {
   const app = db.app({ tasks });
   const handle = await app.send(echo, "x");
-  const result = handle.result({ timeoutMs: 10_000 });
+  const result = handle.result({ timeoutMs: 30_000 });
   await expect.poll(waiters).toBe(1);
   await app.worker().start();
   expect(await result).toEqual({ ok: true, value: { text: "x" } });
@@ -31,9 +32,9 @@ test("a result is there after the end, as often as it is asked for", async () =>
   const app = db.app({ tasks });
   await app.worker().start();
   const handle = await app.send(echo, "x");
-  await handle.result({ timeoutMs: 5_000 });
-  expect(await handle.result({ timeoutMs: 5_000 })).toEqual({ ok: true, value: { text: "x" } });
-  expect(await handle.value({ timeoutMs: 5_000 })).toEqual({ text: "x" });
+  await handle.result({ timeoutMs: 30_000 });
+  expect(await handle.result({ timeoutMs: 30_000 })).toEqual({ ok: true, value: { text: "x" } });
+  expect(await handle.value({ timeoutMs: 30_000 })).toEqual({ text: "x" });
 });
 
 test("a task that failed is a value of result() and an error of value()", async () => {
@@ -41,7 +42,7 @@ test("a task that failed is a value of result() and an error of value()", async 
   await app.worker().start();
   const handle = await app.send(refuse);
   const error = { code: "NO_CREDIT", message: "ask again in May", data: { cents: 5 } };
-  expect(await handle.result({ timeoutMs: 5_000 })).toEqual({ ok: false, error });
+  expect(await handle.result({ timeoutMs: 30_000 })).toEqual({ ok: false, error });
   const thrown: unknown = await handle.value().catch((reason: unknown) => reason);
   expect(thrown).toBeInstanceOf(TaskFailedError);
   expect(thrown).toMatchObject({ code: "NO_CREDIT", taskId: handle.id, error });
@@ -52,18 +53,18 @@ test("a task that returns nothing has the value null", async () => {
   const app = db.app({ tasks: [nothing] });
   await app.worker().start();
   const handle = await app.send(nothing);
-  expect(await handle.result({ timeoutMs: 5_000 })).toEqual({ ok: true, value: null });
+  expect(await handle.result({ timeoutMs: 30_000 })).toEqual({ ok: true, value: null });
 });
 
 test("another process's handle, made from the id, has the result too", async () => {
   const sender = db.app({ tasks });
   const reader = db.app();
   const { id } = await sender.send(echo, "x");
-  const result = reader.task(echo, id).result({ timeoutMs: 10_000 });
+  const result = reader.task(echo, id).result({ timeoutMs: 30_000 });
   await expect.poll(waiters).toBe(1);
   await sender.worker().start();
   expect(await result).toEqual({ ok: true, value: { text: "x" } });
-  expect(await reader.task(echo, id.toUpperCase()).value({ timeoutMs: 5_000 })).toEqual({
+  expect(await reader.task(echo, id.toUpperCase()).value({ timeoutMs: 30_000 })).toEqual({
     text: "x",
   });
 });
@@ -90,9 +91,9 @@ test("a result that is not stored any more is RESULT_NOT_AVAILABLE", async () =>
   const app = db.app({ tasks });
   await app.worker().start();
   const handle = await app.send(echo, "x");
-  await handle.result({ timeoutMs: 5_000 });
+  await handle.result({ timeoutMs: 30_000 });
   await db.sql("update posthaste.finished_tasks set result = null where task_id = $1", [handle.id]);
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
     ok: false,
     error: { code: "RESULT_NOT_AVAILABLE" },
   });
@@ -102,9 +103,9 @@ test("two waiters on one task, in one client or in two, all get the result", asy
   const [app, other] = [db.app({ tasks }), db.app()];
   const handle = await app.send(echo, "x");
   const results = [
-    handle.result({ timeoutMs: 10_000 }),
-    app.task(echo, handle.id).result({ timeoutMs: 10_000 }),
-    other.task(echo, handle.id).result({ timeoutMs: 10_000 }),
+    handle.result({ timeoutMs: 30_000 }),
+    app.task(echo, handle.id).result({ timeoutMs: 30_000 }),
+    other.task(echo, handle.id).result({ timeoutMs: 30_000 }),
   ];
   await expect.poll(waiters).toBe(2);
   await app.worker().start();
@@ -113,18 +114,18 @@ test("two waiters on one task, in one client or in two, all get the result", asy
   );
 });
 
-test("a result comes within milliseconds of the end, not with the next poll", async () => {
+test("a result comes at the end, not with the next poll", async () => {
   const finish = gate();
   const held = defineTask({ name: "held", run: () => finish.opened });
   const app = db.app({ tasks: [held], resilience: { notifyPollIntervalMs: 60_000 } });
   await app.worker().start();
   const handle = await app.send(held);
-  const result = handle.result({ timeoutMs: 20_000 });
+  const result = handle.result({ timeoutMs: 30_000 });
   await expect.poll(waiters).toBe(1);
   const finishedAt = performance.now();
   finish.open();
   await result;
-  expect(performance.now() - finishedAt).toBeLessThan(1_000);
+  expect(performance.now() - finishedAt).toBeLessThan(SOON_MS);
 });
 
 test("a handle made for a task carries its types and id", async () => {

@@ -38,7 +38,8 @@ test("parts are on their way before the last item is checked, and nobody sees th
     seen = await stored();
     const [session] = await db.sql<{ count: string }>(
       `select count(*) from pg_stat_activity
-        where application_name = 'posthaste bulk sends' and backend_xid is not null`,
+        where datname = current_database() and application_name = 'posthaste bulk sends'
+          and backend_xid is not null`,
     );
     underWay = Number(session?.count);
   });
@@ -69,7 +70,8 @@ test("a bad item near the end takes back what was inserted, and the session is g
 test("a connection that is cut half-way costs nothing: every task is there once", async () => {
   const cut = async (): Promise<void> => {
     await db.sql(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'posthaste bulk sends'",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = 'posthaste bulk sends'`,
     );
   };
   const task = defineTask({ name: "count", input: numbers(4_500, cut) });

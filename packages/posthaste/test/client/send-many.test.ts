@@ -169,6 +169,6 @@ test("a worker that is idle runs all of them", async () => {
     add,
     Array.from({ length: 300 }, (_, a) => ({ a })),
   );
-  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 10_000 })));
+  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 30_000 })));
   expect(values).toEqual(Array.from({ length: 300 }, (_, a) => a));
 });

@@ -36,9 +36,14 @@ test("five hundred concurrent keyed sends share commits too", async () => {
 test("sends one after the other do not wait for company", async () => {
   const app = db.app();
   await app.send(note, "warm");
-  const begun = performance.now();
-  for (let n = 0; n < 50; n++) await app.send(note, `alone ${n}`);
-  expect((performance.now() - begun) / 50).toBeLessThan(50);
+  // Waiting for company would delay each of them; a busy machine delays some.
+  let quickest = Infinity;
+  for (let n = 0; n < 50; n++) {
+    const begun = performance.now();
+    await app.send(note, `alone ${n}`);
+    quickest = Math.min(quickest, performance.now() - begun);
+  }
+  expect(quickest).toBeLessThan(20);
 });
 
 test("each promise resolves only after its own commit: another session sees the row at that moment", async () => {

@@ -113,7 +113,7 @@ describe("which database", () => {
     expect(app.databaseUrl).toBeUndefined();
     await app.worker().start();
     const handle = await app.send(note, "x");
-    await handle.value({ timeoutMs: 5_000 });
+    await handle.value({ timeoutMs: 30_000 });
     await app.close();
     const { password } = new URL(db.url);
     const lines = logger.lines.filter(({ message }) => message.startsWith("database:"));

@@ -44,7 +44,7 @@ async function live(config: AppConfig = {}): Promise<void> {
     await app.send(flaky, "b", { key }),
     ...(await app.sendMany(flaky, ["c", { input: "d", delayMs: 100 }])),
   ];
-  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 15_000 })));
+  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 30_000 })));
   expect(values).toEqual(["a", "b", "c", "d"]);
   const info = await handles[0]?.info();
   expect(info).toMatchObject({ status: "COMPLETED", attempts: [{ attempt: 1 }, { attempt: 2 }] });

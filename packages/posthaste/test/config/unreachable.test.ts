@@ -57,7 +57,7 @@ beforeAll(async () => {
   await Promise.all(
     Object.entries(urls).map(async ([name, url]) => outcomes.set(name, await attempt(url))),
   );
-}, 40_000);
+});
 
 afterAll(async () => {
   for (const server of servers) await server.close(); // first: who still waits for an answer is told
@@ -129,8 +129,8 @@ describe.each([
     }
   });
 
-  test("is said within eleven seconds, and a mistake that waiting cannot mend within one", () => {
-    expect(outcome().tookMs).toBeLessThan(retryable === false ? 1_500 : 11_900);
+  test("is said after ten seconds of trying, and a mistake that waiting cannot mend before that", () => {
+    expect(outcome().tookMs).toBeLessThan(retryable === false ? 8_000 : 60_000);
     if (retryable !== undefined) {
       expect(outcome().errors[0]).toMatchObject({ retryable });
     }

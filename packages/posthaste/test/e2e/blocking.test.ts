@@ -30,13 +30,13 @@ const program = `${definitions}
   export const app = posthaste({ database: process.env.DATABASE_URL, tasks: [where, spin] });
   const worker = await app.worker({ name: "here" }).start();
   const handle = await app.send(where);
-  console.log("thread", await handle.value({ timeoutMs: 20_000 }));
+  console.log("thread", await handle.value({ timeoutMs: 30_000 }));
   await app.close();
   console.log("closed");`;
 
 function run(...args: string[]): Promise<{ code?: number; stdout: string; stderr: string }> {
   const env = { ...process.env, DATABASE_URL: db.url };
-  return promisify(execFile)(process.execPath, args, { env, cwd: folder, timeout: 25_000 }).catch(
+  return promisify(execFile)(process.execPath, args, { env, cwd: folder, timeout: 120_000 }).catch(
     (error: { code: number; stdout: string; stderr: string }) => error,
   );
 }
@@ -86,7 +86,7 @@ test("the command's threads load the file it was given, also where another one c
   onTestFinished(() => worker.kill("SIGKILL"));
   const sender = db.app();
   const where = await sender.send(defineTask({ name: "where" }));
-  expect(await where.result({ timeoutMs: 20_000 })).toEqual({
+  expect(await where.result({ timeoutMs: 30_000 })).toEqual({
     ok: true,
     value: expect.any(Number),
   });
@@ -94,7 +94,7 @@ test("the command's threads load the file it was given, also where another one c
   const line = await waitUntil("the spinning", () =>
     worker.log.find(({ message }) => message === "spinning"),
   );
-  expect(line).toMatchObject({ taskId: spin.id, task: "spin", attempt: 1 });
+  expect(line).toMatchObject({ task: spin.id, name: "spin", attempt: 1 });
   worker.kill("SIGTERM");
   expect(await worker.exited).toBe(0);
   expect(await spin.info()).toMatchObject({ status: "PENDING" });

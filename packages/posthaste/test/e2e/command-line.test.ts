@@ -19,6 +19,10 @@ function posthasteWith(env: Record<string, string>, ...args: string[]): Promise<
   return runPosthaste({ DATABASE_URL: db.url, ...env }, ...args);
 }
 
+async function sendTo(queue: string): Promise<void> {
+  await db.sql("select posthaste.send('greet', queue => $1)", [queue]);
+}
+
 const goodApp = appFile(
   "good.ts",
   `import { defineTask, posthaste } from "posthaste";
@@ -114,6 +118,20 @@ test("check fails with 1 when the app has a contract and no handler for it", asy
   expect(stderr).toContain('"far-away" has no handler');
 });
 
+test("a worker of an app without tasks does not start, and says why in one sentence", async () => {
+  const file = appFile(
+    "no-tasks.ts",
+    `import { posthaste } from "posthaste";
+     export const app = posthaste({});`,
+  );
+
+  expect(await posthaste("worker", file)).toEqual({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/^error the app has no task that a worker could run; [^\n]+\n$/),
+  });
+});
+
 test.each([
   ["a file that is not there", ["check", "nowhere.ts"], "there is no file nowhere.ts"],
   ["an unknown command", ["wroker", goodApp], "Did you mean worker?"],
@@ -200,6 +218,11 @@ test("migrate applies what is missing, once; --print prints it instead", async (
     stdout: "the schema is up to date\n",
   });
   expect(await posthaste("check", goodApp, "--live")).toMatchObject({ code: 0 });
+  await sendTo("nope");
+  expect(await posthaste("check", goodApp, "--live")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('queues: no living worker serves "nope", and tasks wait in it'),
+  });
 
   const client = new pg.Client(db.url);
   await client.connect();

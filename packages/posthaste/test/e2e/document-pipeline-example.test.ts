@@ -64,4 +64,4 @@ it("a document is split, translated page by page and summarised, though a review
   const server = join(cwd, ".posthaste");
   expect(processesOf(server)).toEqual([]);
   expect(traces(server)).toEqual([]);
-}, 90_000);
+});

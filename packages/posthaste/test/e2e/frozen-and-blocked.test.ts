@@ -3,6 +3,8 @@ import { expect, inject, test } from "vitest";
 import { createThrowawayDatabase } from "../../src/store/throwaway-database.ts";
 import { blockedForAWhile, blockedForEver } from "../scenarios/blocked-loops.ts";
 import { longFreeze, shortFreeze } from "../scenarios/frozen-workers.ts";
+import { lockedHeartbeats } from "../scenarios/locked-heartbeats.ts";
+import { SOON_MS } from "../support/soon.ts";
 
 async function onDatabase<Answer>(use: (url: string) => Promise<Answer>): Promise<Answer> {
   const database = await createThrowawayDatabase({
@@ -23,7 +25,7 @@ test("frozen for less than the thresholds: nothing is recovered, nothing is lost
     deaths: 0,
     completedAtFirst: 6,
   });
-}, 60_000);
+});
 
 test("frozen beyond the thresholds: whatever the zombie tries is refused, and the new owner's result stands", async () => {
   const report = await onDatabase(longFreeze);
@@ -40,18 +42,33 @@ test("frozen beyond the thresholds: whatever the zombie tries is refused, and th
     worksOn: { ok: true, value: 1 },
   });
   expect(report.zombieSaid.length).toBeGreaterThan(0);
-}, 60_000);
+});
 
 test("an event loop that is blocked for less than the threshold costs nothing, whatever happens to its listener", async () => {
   const report = await onDatabase(blockedForAWhile);
-  expect(report).toMatchObject({ recoveries: 0, deaths: 0, attempts: [1, 1], saidBlocked: true });
-  expect(report.listenersEnded).toBeGreaterThan(1);
-}, 60_000);
+  expect(report).toMatchObject({
+    recoveries: 0,
+    deaths: 0,
+    attempts: [1, 1],
+    saidBlocked: true,
+    itsListenerEnded: true,
+  });
+});
 
 test("one that never turns again loses its tasks when the threshold has passed, and the report says why", async () => {
   const report = await onDatabase(blockedForEver);
   expect(report).toMatchObject({ error: "WORKER_CRASHED", besideCompleted: true });
   expect(report.reason).toContain("event loop blocked");
   expect(report.recoveredAfterMs).toBeGreaterThan(report.thresholdMs);
-  expect(report.recoveredAfterMs).toBeLessThan(report.thresholdMs + 6_000);
-}, 60_000);
+  expect(report.recoveredAfterMs).toBeLessThan(report.thresholdMs + SOON_MS);
+});
+
+test("no worker can write a heartbeat for five sweep thresholds: none is swept, and every handler runs once", async () => {
+  expect(await onDatabase(lockedHeartbeats)).toMatchObject({
+    tasks: 6,
+    handlerRuns: 6,
+    completed: 6,
+    recoveries: 0,
+    deaths: 0,
+  });
+});

@@ -49,7 +49,7 @@ test("a worker whose log nobody reads any more goes on, and stops in good order"
   await makeItSpeak();
 
   const handle = await app.send(recordRun, { n: 1 });
-  expect(await handle.value({ timeoutMs: 20_000 })).toEqual({ n: 1 });
+  expect(await handle.value({ timeoutMs: 30_000 })).toEqual({ n: 1 });
 
   worker.kill("SIGTERM");
   expect(await worker.exited).toBe(0);
@@ -67,5 +67,5 @@ test("it stops in good order when what it says first is that it stops, and a tas
   writeFileSync(join(folder, "go"), "");
 
   expect(await worker.exited).toBe(0);
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({ ok: true });
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({ ok: true });
 });

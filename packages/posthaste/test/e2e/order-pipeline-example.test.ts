@@ -43,7 +43,7 @@ it("an order is shipped; one whose card is declined is shipped from there on, on
   const server = join(cwd, ".posthaste");
   expect(processesOf(server)).toEqual([]);
   expect(traces(server)).toEqual([]);
-}, 90_000);
+});
 
 test.each(["README.md", "docs/guides/workflows.md"])("%s shows the workflow as it is", (page) => {
   const source = readFileSync(join(repository, "examples/order-pipeline/workflow.ts"), "utf8");

@@ -1,5 +1,5 @@
 /** `posthaste worker --processes n`, with real processes and real signals. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,6 +9,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { pidOfBody, recordRun, waitForGo } from "../scenarios/worker-app.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
+import { isAlive } from "../support/is-alive.ts";
 import { silentLogger } from "../support/loggers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { startWorkerProcess, type WorkerProcess } from "../support/worker-process.ts";
@@ -64,25 +65,12 @@ async function children(count: number): Promise<number[]> {
   });
 }
 
-/** A zombie that nobody has collected is dead. */
-function isAlive(pid: number): boolean {
-  const file = `/proc/${pid}/stat`;
-  if (process.platform === "linux") {
-    return existsSync(file) && !/\) Z /.test(readFileSync(file, "utf8"));
-  }
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false; // there is none
-  }
-}
-
 async function runSome(count: number): Promise<void> {
   const handles = await app.sendMany(
     recordRun,
     Array.from({ length: count }, (_, n) => ({ n })),
   );
-  for (const handle of handles) await handle.value({ timeoutMs: 20_000 });
+  for (const handle of handles) await handle.value({ timeoutMs: 30_000 });
 }
 
 async function said(words: string, from = supervisor): Promise<Readonly<Record<string, unknown>>> {
@@ -104,7 +92,7 @@ test("a child that is killed is replaced, and tasks go on; SIGTERM ends them all
 
   process.kill(first, "SIGKILL");
 
-  expect(await said("died and is started again")).toMatchObject({ pid: first, signal: "SIGKILL" });
+  expect(await said("starting another")).toMatchObject({ pid: first, signal: "SIGKILL" });
   const after = await waitUntil("another child", async () => {
     const pids = (await workers()).map(({ pid }) => pid);
     return pids.length === 3 && pids;
@@ -120,7 +108,8 @@ test("a child that is killed is replaced, and tasks go on; SIGTERM ends them all
   expect(after.filter(isAlive)).toEqual([]);
   const states = new Map((await workers()).map(({ pid, state }) => [pid, state]));
   expect(after.map((pid) => states.get(pid))).toEqual(
-    after.map((pid) => (pid === first ? "running" : "stopped")),
+    // Whether its grace is over by now depends on the machine.
+    after.map((pid) => (pid === first ? expect.stringMatching(/^(running|dead)$/) : "stopped")),
   );
 });
 
@@ -146,7 +135,7 @@ test("one signal, though it comes to a child twice, lets its task end", async ()
   writeFileSync(join(folder, "go"), "");
 
   expect(await started.exited).toBe(0);
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({ ok: true, value: { pid } });
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({ ok: true, value: { pid } });
   expect(readFileSync(join(folder, "begun"), "utf8").trim().split("\n")).toHaveLength(1);
 });
 

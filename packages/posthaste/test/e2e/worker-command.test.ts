@@ -22,7 +22,11 @@ afterEach(() => worker?.kill("SIGKILL"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 async function start(args: readonly string[], env: Record<string, string> = {}) {
-  worker = await startWorkerProcess({ app, args, env: { DATABASE_URL: db.url, ...env } });
+  worker = await startWorkerProcess({
+    app,
+    args: ["--log-level", "debug", ...args],
+    env: { DATABASE_URL: db.url, ...env },
+  });
   return worker;
 }
 

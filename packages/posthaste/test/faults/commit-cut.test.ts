@@ -72,7 +72,7 @@ describe.each(places)("%s", (_, place, { commits }) => {
         held.finishAll();
       }
 
-      const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 15_000 })));
+      const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 30_000 })));
       expect(values).toEqual(["a", "b", "c", "d", "e", "f"].map((input) => `${input} done`));
       expect(cut.times).toBe(1);
       expect(held.inputs().sort()).toEqual(["a", "b", "c", "d", "e", "f"]);

@@ -77,7 +77,7 @@ describe.each(Object.entries(kinds))("%s", (_, make) => {
       held.finishAll();
       await held.begun(4);
       held.finishAll();
-      const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 15_000 })));
+      const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 30_000 })));
 
       expect(values).toEqual(["a done", "b done", "c done", "d done"]);
       expect(faults.met).toBe(TIMES);
@@ -98,7 +98,7 @@ describe.each(Object.entries(kinds))("%s", (_, make) => {
       resilience: { notifyPollIntervalMs: 300_000, dbRetryInitialMs: 100 },
     });
     await app.worker().start();
-    const listens = () => logger.lines.filter(({ message }) => message.startsWith("the listener"));
+    const listens = () => logger.lines.filter(({ message }) => message.startsWith("listener lost"));
     await expect.poll(() => faults.met).toBe(TIMES);
     expect(listens().length).toBeGreaterThan(0);
     // The first may be found by the look after the return, the second is told by a notification.
@@ -106,7 +106,7 @@ describe.each(Object.entries(kinds))("%s", (_, make) => {
       const handle = await db.app().send(held.task, text);
       await held.begun(n + 1);
       held.finishAll();
-      expect(await handle.value({ timeoutMs: 5_000 })).toBe(`${text} done`);
+      expect(await handle.value({ timeoutMs: 30_000 })).toBe(`${text} done`);
     }
     expect(saidOfDatabase(logger)).toEqual([]);
   });

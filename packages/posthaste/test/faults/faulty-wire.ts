@@ -61,10 +61,8 @@ const noFault = (): "none" => "none";
 /** What a worker said of its database, in order: that it went, that it is back. */
 export function saidOfDatabase({ lines }: CollectingLogger): string[] {
   return lines
-    .filter(({ message }) => /^the database (does not answer|refused|answers again)/.test(message))
-    .map(({ message }) =>
-      message.endsWith("again") && message.includes("answers") ? "back" : "gone",
-    );
+    .filter(({ message }) => /^database (unreachable|refused|reachable again)/.test(message))
+    .map(({ message }) => (message === "database reachable again" ? "back" : "gone"));
 }
 
 /** The first bytes on a connection: their length, then protocol 3.0. */

@@ -27,7 +27,7 @@ describe("a run", () => {
     const app = db.app({ tasks: [greet], hooks });
     const worker = await app.worker().start();
     const handle = await app.send(greet, "Ada");
-    await handle.value({ timeoutMs: 5_000 });
+    await handle.value({ timeoutMs: 30_000 });
     await expect.poll(() => about(handle.id)).toEqual(["taskSent", "taskStarted", "taskCompleted"]);
     const run = {
       id: handle.id,
@@ -55,7 +55,7 @@ describe("a run", () => {
     await handle.info(); // takes its time
     const atLeast = performance.now() - since;
     held.finishAll();
-    await handle.value({ timeoutMs: 5_000 });
+    await handle.value({ timeoutMs: 30_000 });
     await expect
       .poll(() => events.find(({ event }) => event === "taskCompleted")?.["durationMs"])
       .toBeGreaterThanOrEqual(atLeast);
@@ -66,7 +66,7 @@ describe("a run", () => {
     const app = db.app({ tasks: [flaky], hooks });
     await app.worker().start();
     const handle = await app.send(flaky);
-    await handle.result({ timeoutMs: 5_000 });
+    await handle.result({ timeoutMs: 30_000 });
     await expect
       .poll(() => about(handle.id))
       .toEqual(["taskSent", "taskStarted", "taskRetried", "taskStarted", "taskFailed"]);
@@ -90,7 +90,7 @@ describe("a run", () => {
     const app = db.app({ tasks: [late], hooks });
     await app.worker().start();
     const handle = await app.send(late, undefined, { goodUntil: new Date(Date.now() + 30_000) });
-    await handle.result({ timeoutMs: 5_000 });
+    await handle.result({ timeoutMs: 30_000 });
     await expect.poll(() => about(handle.id)).toEqual(["taskSent", "taskStarted", "taskFailed"]);
   });
 
@@ -100,9 +100,7 @@ describe("a run", () => {
     const app = db.app({ tasks: [held.task], hooks, prefetchBuffer: 2 });
     await app.worker({ concurrency: 1 }).start();
     const [, second] = await app.sendMany(held.task, ["a", "b"]);
-    await expect
-      .poll(async () => (await second?.info())?.status, { timeout: 5_000 })
-      .toBe("CLAIMED");
+    await expect.poll(async () => (await second?.info())?.status).toBe("CLAIMED");
     expect(about(second?.id ?? "")).toEqual(["taskSent"]);
     await held.begun(1);
     held.bodies[0]?.finish.open();
@@ -132,7 +130,7 @@ describe("a run", () => {
     await app.worker().start();
     for (const task of [transfer, complete]) {
       const handle = await app.send(task);
-      await handle.value({ timeoutMs: 5_000 });
+      await handle.value({ timeoutMs: 30_000 });
       await expect
         .poll(() => about(handle.id))
         .toEqual(["taskSent", "taskStarted", "taskCompleted"]);
@@ -168,7 +166,7 @@ describe("a run", () => {
     const app = db.app({ tasks: [deep], hooks });
     await app.worker().start();
     const handle = await app.send(deep);
-    await handle.result({ timeoutMs: 10_000 });
+    await handle.result({ timeoutMs: 30_000 });
     await expect.poll(() => about(handle.id)).toEqual(["taskSent", "taskStarted", "taskFailed"]);
     expect(events.at(-1)).toMatchObject({ error: { code: "WORKER_SERIALIZATION_ERROR" } });
   });
@@ -202,7 +200,7 @@ describe("a task that does not run", () => {
     await held.begun(1);
     expect(await handle.cancel()).toBe("requested");
     held.finishAll();
-    await handle.result({ timeoutMs: 5_000 });
+    await handle.result({ timeoutMs: 30_000 });
     await expect.poll(() => about(handle.id)).toEqual(["taskSent", "taskStarted", "taskCancelled"]);
   });
 
@@ -211,7 +209,7 @@ describe("a task that does not run", () => {
     const app = db.app({ tasks: [greet], hooks });
     const handle = await app.send(greet, "a", { goodUntil: new Date(Date.now() - 1_000) });
     await app.worker().start();
-    await handle.result({ timeoutMs: 5_000 });
+    await handle.result({ timeoutMs: 30_000 });
     await expect.poll(() => about(handle.id)).toEqual(["taskSent", "taskExpired"]);
     expect(events.at(-1)).toEqual({
       event: "taskExpired",
@@ -229,9 +227,7 @@ describe("a task that does not run", () => {
       goodUntil: new Date(Date.now() - 1_000),
     });
     await app.worker({ queues: ["default"] }).start();
-    await expect
-      .poll(() => about(handle.id), { timeout: 5_000 })
-      .toEqual(["taskSent", "taskExpired"]);
+    await expect.poll(() => about(handle.id)).toEqual(["taskSent", "taskExpired"]);
   });
 });
 
@@ -260,7 +256,7 @@ test("hooks that throw, reject or never end hold up nothing", async () => {
     },
   });
   await app.worker().start();
-  expect(await (await app.send(greet, "Ada")).value({ timeoutMs: 5_000 })).toBe("hello Ada");
+  expect(await (await app.send(greet, "Ada")).value({ timeoutMs: 30_000 })).toBe("hello Ada");
   await expect
     .poll(() => logger.lines.flatMap(({ fields }) => ("hook" in fields ? fields["hook"] : [])))
     .toEqual(["taskSent", "taskStarted", "taskCompleted"]);

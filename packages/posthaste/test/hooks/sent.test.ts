@@ -72,7 +72,7 @@ describe("a task that is sent", () => {
     });
     const app = db.app({ tasks: [parent, greet], hooks });
     await app.worker({ queues: ["default"] }).start();
-    const child = await (await app.send(parent)).value({ timeoutMs: 5_000 });
+    const child = await (await app.send(parent)).value({ timeoutMs: 30_000 });
     expect(events).toContainEqual({
       event: "taskSent",
       id: child,

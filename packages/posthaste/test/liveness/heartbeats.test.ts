@@ -27,8 +27,8 @@ test("a running task is vouched for by its runner, a fetched one by its claimer,
   await held.begun(1);
   const waiting = await app.send(held.task, "waits");
 
-  await expect.poll(() => beats(running.id), { timeout: 10_000 }).toHaveLength(2);
-  await expect.poll(() => beats(waiting.id), { timeout: 10_000 }).toHaveLength(2);
+  await expect.poll(() => beats(running.id)).toHaveLength(2);
+  await expect.poll(() => beats(waiting.id)).toHaveLength(2);
 
   const [runs] = await db.sql("select * from posthaste.active_tasks where task_id = $1", [
     running.id,
@@ -53,16 +53,18 @@ test("a running task is vouched for by its runner, a fetched one by its claimer,
 test("a task shorter than an interval writes none", async () => {
   const nap = defineTask({
     name: "nap",
-    run: () => new Promise<void>((resolve) => setTimeout(resolve, 850)),
+    run: () => new Promise<void>((resolve) => setTimeout(resolve, 1_200)),
   });
-  const app = db.app({ tasks: [nap], recovery: often });
+  // All rounds together are longer than an interval; each is so much shorter that a busy machine does not stretch it to one.
+  const recovery = { ...often, runnerHeartbeatIntervalMs: 4_000 };
+  const app = db.app({ tasks: [nap], recovery });
   await app.worker({ concurrency: 20 }).start();
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 4; round++) {
     const sent = await app.sendMany(
       nap,
       Array.from({ length: 20 }, () => undefined),
     );
-    await Promise.all(sent.map((handle) => handle.value({ timeoutMs: 10_000 })));
+    await Promise.all(sent.map((handle) => handle.value({ timeoutMs: 30_000 })));
   }
   expect(await db.sql("select count(*)::int as rows from posthaste.heartbeats")).toEqual([
     { rows: 0 },
@@ -76,7 +78,7 @@ test("they go on while the worker drains", async () => {
   const handle = await app.send(held.task, "long");
   await held.begun(1);
   const stopping = worker.stop();
-  await expect.poll(() => beats(handle.id), { timeout: 10_000 }).toHaveLength(2);
+  await expect.poll(() => beats(handle.id)).toHaveLength(2);
   held.finishAll();
   await stopping;
   expect(await handle.value()).toBe("long done");
@@ -95,8 +97,8 @@ test("a task that blocks the event loop keeps its heartbeats, and what blocked i
   await app.worker({ concurrency: 2 }).start();
   const beside = await app.send(held.task, "beside");
   await held.begun(1);
-  await expect.poll(() => beats(beside.id), { timeout: 10_000 }).toHaveLength(1);
-  await (await app.send(spin, 3_500)).value({ timeoutMs: 10_000 });
+  await expect.poll(() => beats(beside.id)).toHaveLength(1);
+  await (await app.send(spin, 5_000)).value({ timeoutMs: 30_000 });
 
   const [row] = await db.sql<{ rows: number }>(
     "select count(*)::int as rows from posthaste.heartbeats where task_id = $1",
@@ -108,10 +110,10 @@ test("a task that blocks the event loop keeps its heartbeats, and what blocked i
 });
 
 test("a snapshot of the worker is kept: load, processor, memory, lag, config", async () => {
-  const app = db.app();
+  const app = db.app({ tasks: [defineTask({ name: "idle", run: () => null })] });
   const worker = await app.worker({ concurrency: 3 }).start();
   await expect
-    .poll(() => db.sql("select * from posthaste.worker_states"), { timeout: 10_000 })
+    .poll(() => db.sql("select * from posthaste.worker_states"))
     .toMatchObject([
       {
         worker_id: worker.id,

@@ -23,8 +23,8 @@ const workers = (): Promise<object[]> =>
   db.sql("select worker_id, state, liveness_key from posthaste.workers order by started_at");
 
 test("sessions that are ended again and again are replaced within the grace: nobody is called dead", async () => {
-  const recovery = { crashGraceMs: 1_000 };
-  const apps = [db.app({ recovery }), db.app({ recovery }), db.app({ recovery })];
+  const recovery = { crashGraceMs: 4_000 };
+  const apps = Array.from({ length: 3 }, () => db.app({ tasks: [fine], recovery }));
   for (const app of apps) await app.worker().start();
   const before = await workers();
 
@@ -43,7 +43,7 @@ test("sessions that are ended again and again are replaced within the grace: nob
 });
 
 test("a worker that was declared dead lets go of its tasks, registers anew under another id, and works on", async () => {
-  const held = heldTask();
+  const held = heldTask("held", { onCrash: "requeue" });
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task, fine], logger, recovery: { crashGraceMs: 1_000 } });
   const worker = await app.worker().start();
@@ -53,19 +53,19 @@ test("a worker that was declared dead lets go of its tasks, registers anew under
 
   await db.sql("update posthaste.workers set state = 'dead', died_at = now()");
 
-  await expect.poll(() => worker.id, { timeout: 10_000 }).not.toBe(before);
+  await expect.poll(() => worker.id).not.toBe(before);
   const { signal } = held.bodies[0]?.ctx ?? {};
   expect(signal?.reason).toBeInstanceOf(TaskAborted);
   expect(signal?.reason).toMatchObject({ reason: "CLAIM_LOST" });
-  expect(await (await app.send(fine, "next")).value({ timeoutMs: 5_000 })).toBe("next");
+  expect(await (await app.send(fine, "next")).value({ timeoutMs: 30_000 })).toBe("next");
   expect(await workers()).toMatchObject([
     { worker_id: before, state: "dead" },
     { worker_id: worker.id, state: "running" },
   ]);
-  // What it had run was given back under its claim, as nobody else had taken it, and is run again by the next life.
+  // The crash rule decided about what it had run, and the next life runs it again.
   await held.begun(2);
   held.bodies[1]?.finish.open();
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe("x done");
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe("x done");
   expect(held.bodies.map(({ ctx }) => ctx.workerId)).toEqual([before, worker.id]);
   expect(held.bodies.map(({ ctx }) => ctx.attempt)).toEqual([1, 2]);
 
@@ -78,8 +78,9 @@ test("a worker that was declared dead lets go of its tasks, registers anew under
   await expect.poll(connections).toEqual([]);
 });
 
-test("a worker that cannot write heartbeats for too long stops its tasks and claims nothing; when it can again, it goes on", async () => {
-  const held = heldTask();
+test("a worker that cannot write heartbeats for too long stops its tasks and claims nothing; when it can again, they follow the crash rule, and it goes on", async () => {
+  const held = heldTask("held", { onCrash: "requeue" });
+  const once = heldTask("once");
   const { hostname, port } = new URL(db.url);
   proxy = await startFaultProxy({
     target: { host: hostname, port: Number(port) },
@@ -97,33 +98,47 @@ test("a worker that cannot write heartbeats for too long stops its tasks and cla
   };
   const app = posthaste({
     database: url.href,
-    tasks: [held.task, fine],
+    tasks: [held.task, once.task, fine],
     logger,
     recovery,
   });
   const producer = db.app({ logger: silentLogger });
   try {
-    await app.worker({ concurrency: 2 }).start();
+    await app.worker({ concurrency: 2, onBlocked: "report" }).start();
     const handle = await producer.send(held.task, "x");
-    await held.begun(1);
+    const failing = await producer.send(once.task, "y");
+    await Promise.all([held.begun(1), once.begun(1)]);
     const { signal } = held.bodies[0]?.ctx ?? {};
 
     proxy.fallSilent();
-    await expect.poll(() => signal?.aborted, { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => signal?.aborted).toBe(true);
     expect(signal?.reason).toMatchObject({ reason: "CLAIM_LOST" });
     const next = await producer.send(fine, "next");
 
     proxy.speak();
     proxy.cutAll();
-    expect(await next.value({ timeoutMs: 20_000 })).toBe("next");
+    expect(await next.value({ timeoutMs: 30_000 })).toBe("next");
     await held.begun(2);
     held.finishAll();
     expect(await handle.value({ timeoutMs: 20_000 })).toBe("x done");
+    expect(await failing.result({ timeoutMs: 20_000 })).toMatchObject({
+      ok: false,
+      error: { code: "WORKER_CRASHED" },
+    });
+    expect(once.inputs()).toEqual(["y"]);
+    // No other worker is there, so its own decision is the first.
+    expect(
+      await db.sql("select reason, decision from posthaste.recoveries order by decision"),
+    ).toEqual([
+      { reason: "worker cut off", decision: "fail" },
+      { reason: "worker cut off", decision: "requeue" },
+    ]);
     const said = logger.lines.map(({ message }) => message).join("\n");
     expect(said).toContain("others may take the tasks");
     expect(said).toContain("heartbeats are written again");
   } finally {
     held.finishAll();
+    once.finishAll();
     await app.close();
   }
 });

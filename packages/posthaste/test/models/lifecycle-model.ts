@@ -190,6 +190,8 @@ export class LifecycleModel {
       case "run stale":
         return row.status === "RUNNING" && isOld(sign);
       case "shutdown":
+      case "worker cut off":
+      case "claim unknown":
         return true;
     }
   }

@@ -263,7 +263,7 @@ export class Lifecycle {
 
   #isMeant(id: string, criteria: RecoveryCriteria): boolean {
     const isNamed =
-      criteria.cause !== "shutdown" ||
+      !("claims" in criteria) ||
       criteria.claims.some((claim) => claim.id === id && this.model.held(claim) !== undefined);
     return isNamed && this.model.isRecoverable(id, criteria.cause, THRESHOLD);
   }
@@ -280,7 +280,8 @@ export class Lifecycle {
 }
 
 function criteriaOf(cause: RecoveryCause, claim: IssuedClaim | undefined): RecoveryCriteria {
-  if (cause === "shutdown") return { cause, claims: claim === undefined ? [] : [claim] };
+  if (cause === "shutdown" || cause === "worker cut off" || cause === "claim unknown")
+    return { cause, claims: claim === undefined ? [] : [claim] };
   if (cause === "lease expired") return { cause };
   return { cause, thresholdMs: THRESHOLD_MS, multiplier: 1, flags: [] };
 }

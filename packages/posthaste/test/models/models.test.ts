@@ -1,22 +1,13 @@
-/** The models of the protocol: ours holds, and every way that is not ours breaks where it should. */
+/** What the models of the protocol name exists. They are checked by models.long.test.ts. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
-import { checkModels, isSpinInstalled } from "../../../../models/check-models.ts";
+import { expect, test } from "vitest";
 import { readSearch } from "../../../../models/check-variant.ts";
 import { variants } from "../../../../models/variants.ts";
 
 const models = fileURLToPath(new URL("../../../../models", import.meta.url));
 const sources = fileURLToPath(new URL("../../src", import.meta.url));
-
-// Without it there is nothing to check them with: scripts/install-spin.sh installs it.
-describe.skipIf(!isSpinInstalled())("checked by spin", () => {
-  test("every variant of every model is what it must be", { timeout: 300_000 }, async () => {
-    const wrong = (await checkModels()).filter(({ isAsExpected }) => !isAsExpected);
-    expect(wrong).toEqual([]);
-  });
-});
 
 const files = readdirSync(models).filter((name) => name.endsWith(".pml"));
 

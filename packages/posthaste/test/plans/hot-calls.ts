@@ -271,8 +271,6 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       profile: "reads",
       call: (store, db) => store.expireTasks(db, 1_000),
       indexes: ["ready_tasks_deadline_idx"],
-      // A pass every few seconds, not a statement per task.
-      scansWhenNew: ["ready_tasks"],
       mostBuffers: 2_000,
     },
     {
@@ -285,7 +283,7 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
           loopBlockedMs: 0,
           leading: "no",
         }),
-      indexes: ["workers_pkey"],
+      indexes: ["workers_pkey", "ready_tasks_deadline_idx"],
       // Whether anybody else is there: a row for each of a thousand workers, at worst twice.
       scans: ["workers"],
       mostRows: 2_100,

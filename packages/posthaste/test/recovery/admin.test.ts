@@ -1,6 +1,6 @@
 /** What operators may ask and do about workers that are gone. */
-import { beforeEach, describe, expect, test } from "vitest";
-import { defineTask, type Posthaste } from "../../src/index.ts";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { defineTask, type Posthaste, type RecoveryResult } from "../../src/index.ts";
 import { addActive, addOneActive, msFromNow, placesOf } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -233,6 +233,81 @@ describe("by hand", () => {
         evidence: { thresholdMs: 2_000 },
       },
     ]);
+  });
+});
+
+describe("soon after a start or a promotion of the server", () => {
+  const promotedNow = () => db.sql("update posthaste.server_timelines set seen_at = now()");
+  afterEach(async () => {
+    await db.sql("delete from posthaste.server_timelines");
+    await db.sql(
+      "insert into posthaste.server_timelines values (posthaste.current_timeline(), pg_postmaster_start_time())",
+    );
+  });
+  const soonAfter = { sweepThresholdMs: 600_000 };
+  const calls: [string, number, (options: object) => Promise<RecoveryResult>][] = [
+    ["sweepStaleWorkers", 600_000, (o) => app.admin.sweepStaleWorkers({ ...soonAfter, ...o })],
+    ["requeueStaleClaimed", 120_000, (o) => app.admin.requeueStaleClaimed(o)],
+    ["recoverStaleRunning", 300_000, (o) => app.admin.recoverStaleRunning(o)],
+  ];
+
+  beforeEach(async () => {
+    app = db.app();
+    await app.ensureSchema();
+    const workerId = await addWorker(db, { silentMs: 3_600_000 });
+    await addActive(db, [
+      { workerId, heldMs: 3_600_000 },
+      { workerId, heldMs: 3_600_000, status: "CLAIMED" },
+    ]);
+  });
+
+  test.each(calls)(
+    "%s says why it judges nobody, and until when; force judges",
+    async (name, thresholdMs, call) => {
+      await promotedNow();
+      const before = await everything();
+      for (const dryRun of [true, false]) {
+        const result = await call({ dryRun });
+        expect(result).toMatchObject({ recoveredCount: 0, tasks: [] });
+        expect(result.notJudged).toMatchObject({ reason: "server promoted" });
+        const left = msFromNow(result.notJudged?.until?.toISOString());
+        expect(left).toBeGreaterThan(thresholdMs - 60_000);
+        expect(left).toBeLessThanOrEqual(thresholdMs);
+      }
+      expect(await everything()).toEqual(before);
+      const count = name === "sweepStaleWorkers" ? 2 : 1;
+      const planned = await call({ dryRun: true, force: true });
+      expect(planned).toMatchObject({ recoveredCount: count, notJudged: null });
+      expect(await everything()).toEqual(before);
+      expect(await call({ force: true })).toMatchObject({ recoveredCount: count, notJudged: null });
+    },
+  );
+
+  test("the reason is a start where the server started after its promotion", async () => {
+    const swept = await app.admin.sweepStaleWorkers({ sweepThresholdMs: 86_400_000 });
+    expect(swept.notJudged).toMatchObject({ reason: "server started" });
+  });
+
+  test("where no worker has seen the promotion, nobody can say until when", async () => {
+    await db.sql("delete from posthaste.server_timelines");
+    const swept = await app.admin.sweepStaleWorkers({ sweepThresholdMs: 1 });
+    expect(swept).toMatchObject({
+      workerIds: [],
+      notJudged: { reason: "server promoted", until: null },
+    });
+  });
+
+  test("a worker that holds nothing is marked dead only by force", async () => {
+    const idle = await addWorker(db, { silentMs: 3_600_000 });
+    await promotedNow();
+    expect(await app.admin.sweepStaleWorkers(soonAfter)).toMatchObject({ workerIds: [] });
+    const forced = await app.admin.sweepStaleWorkers({ ...soonAfter, force: true });
+    expect(forced.workerIds).toContain(idle);
+  });
+
+  test("when the threshold has passed, nothing is said", async () => {
+    const swept = await app.admin.sweepStaleWorkers({ sweepThresholdMs: 1 });
+    expect(swept).toMatchObject({ recoveredCount: 2, notJudged: null });
   });
 });
 

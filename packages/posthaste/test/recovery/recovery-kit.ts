@@ -19,17 +19,32 @@ export interface WorkerSeed {
   readonly missingMs?: number;
   readonly diedMs?: number;
   readonly loopBlockedMs?: number;
+  readonly queues?: readonly string[];
+  /** How long ago it started. Default: an hour. */
+  readonly startedMs?: number;
+  readonly taskNames?: readonly string[];
 }
 
 export async function addWorker(db: TestDatabase, seed: WorkerSeed = {}): Promise<string> {
   const { workerId = randomUUID(), state = "running", silentMs = 0, loopBlockedMs = 0 } = seed;
+  const { startedMs = 3_600_000, taskNames = ["some-task"] } = seed;
   await db.sql(
     `insert into posthaste.workers
        (worker_id, name, hostname, pid, version, queues, task_names, concurrency, state, started_at, last_heartbeat_at,
         lock_missing_since, died_at, loop_blocked_ms)
-     values ($1, 'a worker', 'a-host', 4711, '1.2.3', '{default}', '{some-task}', 5, $2, now() - interval '1 hour',
+     values ($1, 'a worker', 'a-host', 4711, '1.2.3', $9, $8, 5, $2, now() - $7 * interval '1 ms',
              now() - $3 * interval '1 ms', now() - $4 * interval '1 ms', now() - $5 * interval '1 ms', $6)`,
-    [workerId, state, silentMs, seed.missingMs ?? null, seed.diedMs ?? null, loopBlockedMs],
+    [
+      workerId,
+      state,
+      silentMs,
+      seed.missingMs ?? null,
+      seed.diedMs ?? null,
+      loopBlockedMs,
+      startedMs,
+      taskNames,
+      seed.queues ?? ["default"],
+    ],
   );
   return workerId;
 }

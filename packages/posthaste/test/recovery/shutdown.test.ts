@@ -83,13 +83,17 @@ test.each([true, false])(
     const [row] = await db.sql("select crash_count from posthaste.ready_tasks");
     expect(row).toEqual({ crash_count: null });
     await app.worker().start();
-    expect(await handle.value({ timeoutMs: 5_000 })).toBe(2);
+    expect(await handle.value({ timeoutMs: 30_000 })).toBe(2);
   },
 );
 
 test("who heeds its signal does not make the worker wait", async () => {
-  const { tookMs } = await interrupted({ heeds: true });
-  expect(tookMs).toBeLessThan(900);
+  // One that does not is waited for one second. A busy machine may take as long for other reasons, but not every time.
+  let quickest = Infinity;
+  for (let tries = 0; tries < 20 && quickest >= 900; tries++) {
+    quickest = Math.min(quickest, (await interrupted({ heeds: true })).tookMs);
+  }
+  expect(quickest).toBeLessThan(900);
 });
 
 test.each<[CrashRule, boolean, object]>([

@@ -141,17 +141,19 @@ test("a worker with recovery enabled sweeps by itself; without it, nobody does",
   const { id } = await addOneActive(db, { workerId: silent });
   const log = recordingLogger();
   const workerRecovery = { ...settings, sweepIntervalMs: 100 };
-  const idle = startMaintenance(
-    kit.reaper({ workerRecovery: { ...workerRecovery, enabled: false } }),
-  );
-  const sweeping = startMaintenance(kit.reaper({ workerRecovery, log }));
+  const unknownTaskGraceMs = 300_000;
+  const idle = startMaintenance({
+    ...kit.reaper({ workerRecovery: { ...workerRecovery, enabled: false } }),
+    unknownTaskGraceMs,
+  });
+  const sweeping = startMaintenance({ ...kit.reaper({ workerRecovery, log }), unknownTaskGraceMs });
   try {
-    await expect.poll(statesOf, { timeout: 10_000 }).toEqual({ [silent]: "dead" });
+    await expect.poll(statesOf).toEqual({ [silent]: "dead" });
     expect((await placesOf(db, id)).active).toBeNull();
   } finally {
     await Promise.all([idle.stop(), sweeping.stop()]);
   }
   expect(log.lines.filter(({ level }) => level === "warn")).toMatchObject([
-    { fields: { taskId: id, reason: "worker silent", decision: "requeue" } },
+    { fields: { task: id, reason: "worker silent", decision: "requeue" } },
   ]);
 });

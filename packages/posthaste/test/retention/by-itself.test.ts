@@ -4,6 +4,7 @@ import { databaseAt } from "../../src/domain/config.ts";
 import { Database } from "../../src/engine/database.ts";
 import { retentionRounds } from "../../src/engine/prune.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
+import { defineTask } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
 import { recordingLogger } from "../support/loggers.ts";
 import { addEnded, addHeartbeats, addManyEnded, defaults } from "./old-rows.ts";
@@ -23,9 +24,10 @@ test("a worker deletes what is old by itself", async () => {
   await addEnded(db, [{ ago: "31 days" }, { ago: "1 day" }]);
   await addHeartbeats(db, ["25 hours", "1 hour"]);
   const logger = recordingLogger();
-  const app = db.app({ logger, recovery: { checkIntervalMs: 1_000 } });
+  const tasks = [defineTask({ name: "idle", run: () => null })];
+  const app = db.app({ tasks, logger, recovery: { checkIntervalMs: 1_000 } });
   await app.worker().start();
-  await expect.poll(rows, { timeout: 10_000 }).toEqual({ heartbeats: 1, tasks: 1 });
+  await expect.poll(rows).toEqual({ heartbeats: 1, tasks: 1 });
   await expect
     .poll(() => logger.lines.filter(({ message }) => message === "old records were deleted"))
     .toMatchObject([{ fields: { pruned: { heartbeats: 1, terminalRecords: 1 } } }]);

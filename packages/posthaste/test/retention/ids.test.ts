@@ -1,19 +1,10 @@
 /** Ended tasks are found by their ids, which say when they were sent; and those of other ids are found all the same. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { pruneAll } from "../../src/engine/prune.ts";
 import { uuidV7 } from "../../src/engine/uuid-v7.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
-import {
-  addEnded,
-  addManyEnded,
-  defaults,
-  idsMade,
-  pruneOnce,
-  withDatabase,
-  type EndedSeed,
-} from "./old-rows.ts";
+import { addEnded, addManyEnded, idsMade, pruneOnce, type EndedSeed } from "./old-rows.ts";
 
 const db = useDatabase();
 useCleanTables(db);
@@ -115,21 +106,4 @@ describe("sent long ago and ended lately", () => {
     expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 2, unfinished: [] });
     expect(await kept()).toHaveLength(100_000);
   });
-
-  test("more than a round walks over: the next goes on where it stopped, and comes to an end", async () => {
-    await addManyEnded(db, 510_000, lately);
-    await addEnded(db, [{ ago: "32 days", sentAgo: "33 days" }]);
-    await withDatabase(db, async (database) => {
-      const places = new Map();
-      const rounds = [];
-      for (let round = 0; round < 2; round++)
-        rounds.push(await pruneOnce(db, {}, { categories: ["terminalRecords"], places }));
-      expect(rounds).toMatchObject([
-        { terminalRecords: 0, unfinished: ["terminalRecords"] },
-        { terminalRecords: 1, unfinished: [] },
-      ]);
-      await addEnded(db, [{ ago: "32 days", sentAgo: "33 days" }]);
-      expect(await pruneAll(database, defaults, false)).toMatchObject({ terminalRecords: 1 });
-    });
-  }, 120_000);
 });

@@ -15,9 +15,19 @@ const config = {
   },
 };
 
+const LISTENERS = `
+  select pid from pg_stat_activity
+   where datname = current_database() and application_name = 'posthaste listener'`;
+
+/** In two steps: as one more condition, it would be asked of the sessions of other databases too. */
+const END_LISTENERS = `
+  with found as materialized (${LISTENERS}) select pid, pg_terminate_backend(pid) from found`;
+
 export interface BlockedForAWhileReport {
   readonly blockedMs: number;
   readonly listenersEnded: number;
+  /** Of the worker that was blocked. */
+  readonly itsListenerEnded: boolean;
   readonly recoveries: number;
   readonly deaths: number;
   readonly attempts: readonly (number | undefined)[];
@@ -28,25 +38,30 @@ export interface BlockedForAWhileReport {
 export async function blockedForAWhile(url: string): Promise<BlockedForAWhileReport> {
   const blockedMs = 6_000;
   return RecoveryStage.use(url, config, async (stage) => {
-    const handle = await stage.app.send(spin, blockedMs);
-    const beside = await stage.app.send(nap, 1_000);
     const blocked = await stage.start("--concurrency", "2");
+    // Once its loop is blocked it opens no session: its listener must be there before.
+    const [listener] = await waitUntil("the worker's listener", async () => {
+      const found = await stage.sql<{ pid: number }>(LISTENERS);
+      return found.length > 0 && found;
+    });
+    const beside = await stage.app.send(nap, 1_000);
+    const handle = await stage.app.send(spin, blockedMs);
     await stage.line("began", ({ task }) => task === handle.id);
-    await stage.start("--concurrency", "2");
-    let listenersEnded = 0;
+    const other = stage.start("--concurrency", "2"); // on a busy machine it starts after the loop turns again
+    const ended = new Set<number>();
     const isEnded = (): boolean => stage.runs().some(({ what }) => what === "ended");
     for (; !isEnded(); await sleep(500)) {
-      const ended = await stage.sql(
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'posthaste listener'`,
-      );
-      listenersEnded += ended.length;
+      const sessions = await stage.sql<{ pid: number }>(END_LISTENERS);
+      for (const { pid } of sessions) ended.add(pid);
     }
-    await handle.value({ timeoutMs: 20_000 });
-    await beside.value({ timeoutMs: 20_000 });
+    await other;
+    await handle.value({ timeoutMs: 30_000 });
+    await beside.value({ timeoutMs: 30_000 });
     const infos = [await handle.info(), await beside.info()];
     return {
       blockedMs,
-      listenersEnded,
+      listenersEnded: ended.size,
+      itsListenerEnded: listener !== undefined && ended.has(listener.pid),
       recoveries: await stage.count("recoveries"),
       deaths: await stage.count("workers where state = 'dead'"),
       attempts: infos.map(({ attempts }) => attempts.at(-1)?.attempt),
@@ -72,7 +87,7 @@ export async function blockedForEver(url: string): Promise<BlockedForEverReport>
     await stage.start("--concurrency", "2");
     const { at } = await stage.line("began", ({ task }) => task === handle.id);
     await stage.start("--concurrency", "2");
-    const result = await handle.result({ timeoutMs: 30_000 });
+    const result = await handle.result({ timeoutMs: 60_000 });
     const recoveredAfterMs = Date.now() - at;
     const next = await stage.app.send(nap, 1);
     const [recovered] = await stage.app.admin.recoveries.list({ taskId: handle.id });
@@ -81,7 +96,7 @@ export async function blockedForEver(url: string): Promise<BlockedForEverReport>
       thresholdMs: config.recovery.runningStaleThresholdMs,
       error: result.ok ? undefined : result.error.code,
       reason: recovered?.evidence.reason ?? "none",
-      besideCompleted: (await next.result({ timeoutMs: 10_000 })).ok,
+      besideCompleted: (await next.result({ timeoutMs: 30_000 })).ok,
     };
   });
 }

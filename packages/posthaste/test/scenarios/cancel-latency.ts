@@ -38,7 +38,7 @@ async function cancelOne({ app, sql }: EffectsStage): Promise<string> {
   });
   await sql.query("insert into cancelled (task_id) values ($1)", [handle.id]);
   const answer = await handle.cancel();
-  await handle.result({ timeoutMs: 20_000 });
+  await handle.result({ timeoutMs: 30_000 });
   return answer;
 }
 

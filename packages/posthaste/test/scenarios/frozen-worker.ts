@@ -40,7 +40,7 @@ export async function frozenWorker(url: string): Promise<FrozenWorkerReport> {
     await client.query("select posthaste.requeue($1)", [handle.id]);
     const owner = await startWorkerProcess({ app: workerApp, env });
     writeFileSync(join(folder, "go"), "");
-    const resultBefore = await handle.result({ timeoutMs: 20_000 });
+    const resultBefore = await handle.result({ timeoutMs: 30_000 });
     const before = await everyRow(client, handle.id);
 
     zombie.kill("SIGCONT");
@@ -55,10 +55,10 @@ export async function frozenWorker(url: string): Promise<FrozenWorkerReport> {
     // It goes on: it is a healthy worker with one result too many.
     owner.kill("SIGTERM");
     await owner.exited;
-    await (await app.send(waitForGo)).result({ timeoutMs: 20_000 });
+    await (await app.send(waitForGo)).result({ timeoutMs: 30_000 });
     return {
       resultBefore,
-      resultAfter: await handle.result({ timeoutMs: 5_000 }),
+      resultAfter: await handle.result({ timeoutMs: 30_000 }),
       rowsChanged: before !== after,
       attempts: info.attempts.map(({ attempt, outcome }) => `${attempt} ${outcome}`),
       zombieSaid: String(line["message"]),

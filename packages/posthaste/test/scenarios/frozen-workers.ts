@@ -73,7 +73,7 @@ export async function longFreeze(url: string): Promise<LongFreezeReport> {
     );
     const owner = await stage.start();
     zombie.kill("SIGSTOP");
-    const result = await handle.result({ timeoutMs: 20_000 });
+    const result = await handle.result({ timeoutMs: 30_000 });
     const beats = (): Promise<number> =>
       stage.count(`heartbeats where claim_id = '${claim?.claim_id}'`);
     const beatsBefore = await beats();
@@ -91,8 +91,8 @@ export async function longFreeze(url: string): Promise<LongFreezeReport> {
     const [recovered] = await stage.app.admin.recoveries.list({ taskId: id });
     return {
       result,
-      worksOn: await next.result({ timeoutMs: 10_000 }),
-      resultAfterwards: await handle.result({ timeoutMs: 5_000 }),
+      worksOn: await next.result({ timeoutMs: 30_000 }),
+      resultAfterwards: await handle.result({ timeoutMs: 30_000 }),
       outcomes: info.attempts.map(({ attempt, outcome }) => `${attempt} ${outcome}`),
       reason: recovered?.reason,
       heartbeats: (await beats()) - beatsBefore,

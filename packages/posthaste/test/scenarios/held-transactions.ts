@@ -26,7 +26,8 @@ export async function heldTransactions(
       (await sql.query<{ count: number }>(text)).rows[0]?.count ?? 0;
     const open = (): Promise<number> =>
       count(`select count(*)::int as count from pg_stat_activity
-              where application_name = 'posthaste tasks' and state = 'idle in transaction'`);
+              where datname = current_database() and application_name = 'posthaste tasks'
+                and state = 'idle in transaction'`);
     const worker = await startWorker(held + 10);
     const ledger = join(folder, `bodies-${worker.pid}.txt`);
     const holding = await app.sendMany(

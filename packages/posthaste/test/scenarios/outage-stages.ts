@@ -1,6 +1,6 @@
 /** The ways on which the outage storm is met: straight to the server, through a broken network, behind a pooler. */
 import { startFaultProxy, type Fault } from "../support/fault-proxy.ts";
-import { isPgbouncerInstalled, startPgbouncer } from "../support/pgbouncer.ts";
+import { startPgbouncer } from "../support/pgbouncer.ts";
 import { startStoppableServer } from "../support/stoppable-server.ts";
 import type { OutageStage } from "./outage-storm.ts";
 
@@ -67,9 +67,6 @@ export async function behindPgbouncer<Answer>(
   has: { readonly sessionUrl: boolean },
   use: Use<Answer>,
 ): Promise<Answer> {
-  if (!isPgbouncerInstalled()) {
-    throw new Error("expected pgbouncer, found none: run sh scripts/install-pgbouncer.sh");
-  }
   return onServer(async (direct) => {
     const pooler = await startPgbouncer(direct.url);
     try {

@@ -83,8 +83,8 @@ export async function outageStorm(options: OutageStormOptions): Promise<OutageSt
       acknowledged: load.ids.size,
       refused: load.refused,
       processesGone,
-      saidGone: countLines(workers, /^the database does not answer/),
-      saidBack: countLines(workers, /^the database answers again/),
+      saidGone: countLines(workers, /^database unreachable/),
+      saidBack: countLines(workers, /^database reachable again/),
     };
   } finally {
     for (const worker of workers) worker.kill("SIGKILL");

@@ -36,6 +36,17 @@ export const hold = defineTask({
   },
 });
 
+/** Waits until the file `go` is there, and must never run a second time by itself. */
+export const holdOnce = defineTask({
+  name: "hold-once",
+  onCrash: "fail",
+  run: async (_input: null, ctx) => {
+    note("began", ctx);
+    while (!existsSync(join(folder, "go"))) await sleep(20);
+    return "once";
+  },
+});
+
 /** Keeps the event loop from turning for so long; 0: for ever. */
 export const spin = defineTask({
   name: "spin",
@@ -45,6 +56,16 @@ export const spin = defineTask({
     while (performance.now() < end);
     note("ended", ctx);
     return process.pid;
+  },
+});
+
+/** Never lets the event loop turn again, on any worker: after a crash it may run again. */
+export const spinAgain = defineTask({
+  name: "spin-again",
+  onCrash: "requeue",
+  run: (_input: null, ctx): void => {
+    note("began", ctx);
+    for (;;);
   },
 });
 
@@ -70,4 +91,7 @@ export const nap = defineTask({
 });
 
 const given = JSON.parse(process.env["SCENARIO_CONFIG"] ?? "{}") as AppConfig;
-export const app = posthaste({ ...given, tasks: [child, hold, spin, work, nap] });
+export const app = posthaste({
+  ...given,
+  tasks: [child, hold, holdOnce, spin, spinAgain, work, nap],
+});

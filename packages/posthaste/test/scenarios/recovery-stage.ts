@@ -53,6 +53,11 @@ export class RecoveryStage {
     return this.#start(this.#url, args);
   }
 
+  /** With more in its environment. */
+  startWith(env: Readonly<Record<string, string>>, ...args: string[]): Promise<WorkerProcess> {
+    return this.#start(this.#url, args, env);
+  }
+
   /** Under another role, whose password is its name. */
   startAs(role: string): Promise<WorkerProcess> {
     const url = new URL(this.#url);
@@ -61,11 +66,16 @@ export class RecoveryStage {
     return this.#start(url.href, []);
   }
 
-  async #start(url: string, args: readonly string[]): Promise<WorkerProcess> {
+  async #start(
+    url: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<WorkerProcess> {
     const worker = await startWorkerProcess({
       app: fileURLToPath(new URL("recovery-app.ts", import.meta.url)),
       args,
       env: {
+        ...env,
         DATABASE_URL: url,
         SCENARIO_FOLDER: this.#folder,
         SCENARIO_CONFIG: JSON.stringify(this.#config),

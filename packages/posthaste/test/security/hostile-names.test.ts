@@ -113,11 +113,13 @@ describe("a task", () => {
       await app.send(task, name),
       await app.send(task, name, { key: name, flags: [name] }),
       ...(await app.sendMany(task, [name, { input: name, key: `${name} 2` }])),
-      await app.send(task, name, { tx, key: `${name} 3` }),
     ];
+    await db.sql("begin");
+    handles.push(await app.send(task, name, { tx, key: `${name} 3` }));
+    await db.sql("commit");
 
     for (const handle of handles) {
-      expect(await handle.value({ timeoutMs: 10_000 })).toBe(name);
+      expect(await handle.value({ timeoutMs: 30_000 })).toBe(name);
       expect(await handle.info()).toMatchObject({ name, worker: { name } });
     }
     expect((await app.send(task, name, { key: name })).id).toBe(handles[1]?.id);

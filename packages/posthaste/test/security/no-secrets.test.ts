@@ -51,7 +51,7 @@ async function seenOf(config: AppConfig): Promise<{ seen: string; failed: number
       look(async () => {
         const running = await made.worker({ concurrency: 1 }).start();
         seen.push(inspect(running, { depth: 10, showHidden: true }));
-        seen.push(inspect(await (await made.send(note, "y")).result({ timeoutMs: 9_000 })));
+        seen.push(inspect(await (await made.send(note, "y")).result({ timeoutMs: 30_000 })));
         await running.stop();
       }),
     ]);

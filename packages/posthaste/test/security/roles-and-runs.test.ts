@@ -85,7 +85,7 @@ test("a producer starts and steers runs that a worker runs, and is told of their
   await roles.app("worker", config).worker().start();
 
   const run = await app.start(sums, undefined, { key: "one" });
-  expect(await run.value({ timeoutMs: 20_000 })).toBe(12);
+  expect(await run.value({ timeoutMs: 30_000 })).toBe(12);
   expect(await run.status()).toBe("COMPLETED");
   expect(await run.resultFor("listed")).toEqual({ ok: true, value: [1, 2, 3] });
   expect(Object.keys(await run.results())).toEqual(["listed", "deep", "doubled", "total"]);

@@ -263,6 +263,6 @@ test("a survey finds the lanes in use, where each begins and when that is due", 
     ]),
   );
   for (const { firstEnqueuedAt, dueMs } of lanes) {
-    expect(Math.abs(firstEnqueuedAt - Date.now() - dueMs)).toBeLessThan(2_000);
+    expect(Math.abs(firstEnqueuedAt - Date.now() - dueMs)).toBeLessThan(20_000);
   }
 });

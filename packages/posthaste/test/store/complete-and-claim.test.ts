@@ -75,12 +75,10 @@ test.each(bothPicks)(
     );
     const both = db.store.completeAndClaim(worker, [succeeded(claim)], request(queue, rules));
     await expect
-      .poll(
-        () =>
-          db.sql(
-            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-          ),
-        { timeout: 5_000 },
+      .poll(() =>
+        db.sql(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        ),
       )
       .toHaveLength(1);
 

@@ -1,5 +1,5 @@
 import type { Connection } from "../../src/store/connection.ts";
-import { notifyQueues } from "../../src/store/queries/notify-queues.ts";
+import { createStore } from "../../src/store/store.ts";
 
 /** A session that listens on one channel and remembers what it hears. */
 export class Ear {
@@ -32,7 +32,10 @@ export class Ear {
     const arrived = new Promise<void>((resolve) => {
       this.#onHeard = () => (this.heard.includes(end) ? resolve() : undefined);
     });
-    await notifyQueues(this.#connection, new Map([[this.#channel, end]]));
+    await createStore("posthaste").notifyQueues.alone(
+      this.#connection,
+      new Map([[this.#channel, end]]),
+    );
     await arrived;
     return this.heard.splice(0).filter((payload) => payload !== end);
   }

@@ -16,6 +16,27 @@ test("the list names the worker's claims and nobody else's", async () => {
   expect(listed.sort(byId)).toMatchObject(claims.sort(byId));
 });
 
+test("running tasks are named, with whether they have one of the flags, set and true", async () => {
+  const workerId = randomUUID();
+  const [plain, resilient, unset] = await addActive(db, [{ workerId }, { workerId }, { workerId }]);
+  await addActive(db, [{ workerId, status: "CLAIMED" }, {}]);
+  const flag =
+    "update posthaste.submissions set flags = jsonb_build_object('calm', $2::bool) where task_id = $1";
+  await db.sql(flag, [resilient?.id, true]);
+  await db.sql(flag, [unset?.id, false]);
+
+  const running = await db.store.holdClaims.running(await db.connect(), workerId, ["calm"]);
+
+  expect(new Map(running.map(({ id, isResilient }) => [id, isResilient]))).toEqual(
+    new Map([
+      [plain?.id, false],
+      [resilient?.id, true],
+      [unset?.id, false],
+    ]),
+  );
+  expect(running[0]?.name).toBeTypeOf("string");
+});
+
 test("a stray claim is adopted with everything that the claim itself would have said", async () => {
   const connection = await db.connect();
   const workerId = randomUUID();

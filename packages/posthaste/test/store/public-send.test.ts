@@ -1,14 +1,17 @@
 import { randomUUID } from "node:crypto";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { defineTask, fixed, type AppConfig, type Posthaste } from "../../src/index.ts";
 import { queueChannel } from "../../src/store/channels.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import { BEGIN, COMMIT } from "../../src/store/transaction.ts";
 import { untilWaiting } from "../locks/until-waiting.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { Ear } from "./ear.ts";
 import { msFromNow, newQueue, placesOf } from "./task-rows.ts";
 
 const db = useDatabase();
+useCleanTables(db);
 
 /** `posthaste.send(…)` with these arguments; returns the id. */
 async function send(args: string, values: unknown[] = []): Promise<string> {
@@ -119,11 +122,9 @@ test.each([
   ["no name", "null", /a task name has 1 to 255 characters, got 0/],
   ["an empty name", "''", /a task name has 1 to 255 characters, got 0/],
   ["a long name", "repeat('n', 256)", /got 256/],
-  ["no queue", "'greet', queue => null", /null is not a queue name/],
   ["an empty queue", "'greet', queue => ''", /'' is not a queue name/],
   ["a queue with a space", "'greet', queue => 'a b'", /'a b' is not a queue name/],
   ["a long queue", "'greet', queue => repeat('q', 101)", /is not a queue name/],
-  ["no priority", "'greet', priority => null", /priority is a number from 1 \(first\) to 100/],
   ["priority 0", "'greet', priority => 0", /from 1 \(first\) to 100, got 0/],
   ["priority 101", "'greet', priority => 101", /from 1 \(first\) to 100, got 101/],
 ])("%s is refused", async (_, args, message) => {
@@ -169,4 +170,108 @@ test("in a transaction that is rolled back nothing is sent and nobody is woken",
 
   expect(await ear.everything()).toEqual([]);
   expect(await submission(id)).toBeUndefined();
+});
+
+describe("a definition that a worker has registered", () => {
+  const retry = fixed({ intervalsMs: [5], retryFor: ["BUSY"] });
+  const defined = {
+    name: "mail",
+    queue: "mail",
+    errors: ["BUSY"],
+    retry,
+    timeoutMs: 7_000,
+    onCrash: "requeue",
+    maxCrashes: 2,
+    flags: ["bulk", "slow"],
+    run: (to: string) => to,
+  } as const;
+  const mail = defineTask(defined);
+  const plain = defineTask({ name: "plain", run: () => null });
+  const queues = { default: {}, mail: { priority: 9 }, other: { priority: 3 } };
+  const columns = (row: Record<string, unknown> | undefined) => {
+    const { name, queue, priority, options, flags } = row ?? {};
+    return { name, queue, priority, options, flags };
+  };
+
+  async function registered(tasks: AppConfig["tasks"] = [mail, plain]): Promise<Posthaste> {
+    const app = db.app({ tasks, queues });
+    const worker = await app.worker().start();
+    await worker.stop();
+    return app;
+  }
+
+  test("is what send takes: the row is the one that the app would have sent", async () => {
+    const app = await registered();
+    const byApp = [await app.send(mail, "a@b.c"), await app.send(plain)];
+    const bySql = [await send(`'mail', '"a@b.c"'`), await send("'plain', queue => null")];
+    for (const [nth, { id }] of byApp.entries())
+      expect(columns(await submission(bySql[nth] ?? ""))).toEqual(columns(await submission(id)));
+    expect(await submission(bySql[0] ?? "")).toMatchObject({
+      queue: "mail",
+      priority: 9,
+      options: { retry: expect.anything(), timeoutMs: 7_000, onCrash: "requeue", maxCrashes: 2 },
+      flags: { bulk: true, slow: true },
+    });
+    const { ready } = await placesOf(db, bySql[0] ?? "");
+    expect(ready).toMatchObject({ queue: "mail", priority: 9 });
+  });
+
+  test("gives way to every argument; flags are merged", async () => {
+    await registered();
+    const id = await send(
+      `'mail', queue => 'other', options => '{}', flags => '{"slow": false, "new": true}'`,
+    );
+    expect(await submission(id)).toMatchObject({
+      queue: "other",
+      priority: 100, // that of its own queue does not go with it
+      options: {},
+      flags: { bulk: true, slow: false, new: true },
+    });
+    expect(await submission(await send("'mail', priority => 5"))).toMatchObject({
+      queue: "mail",
+      priority: 5,
+    });
+  });
+
+  test("wakes the workers of its queue", async () => {
+    await registered();
+    const ear = await Ear.listen(await db.connect("reads"), queueChannel("posthaste", "mail"));
+    await send("'mail'");
+    expect(await ear.everything()).toEqual(["9:0"]);
+  });
+
+  test("is replaced by the next registration, and written only if it differs", async () => {
+    await registered();
+    const rows = () => db.sql("select *, xmin from posthaste.task_definitions order by name");
+    const before = await rows();
+    await registered();
+    expect(await rows()).toEqual(before);
+    await registered([defineTask({ ...defined, queue: "other", priority: 4 })]);
+    expect(await submission(await send("'mail'"))).toMatchObject({ queue: "other", priority: 4 });
+    expect((await rows()).find(({ name }) => name === "plain")).toEqual(before[1]);
+  });
+
+  test("of workers that start together does not deadlock", async () => {
+    const tasks = Array.from({ length: 50 }, (_, n) =>
+      defineTask({ name: `task ${n}`, run: () => null }),
+    );
+    const [one, two] = [await db.connect("reads"), await db.connect("reads")];
+    for (let round = 1; round <= 20; round++) {
+      const rows = tasks.map(({ name }) => ({
+        name,
+        queue: "default",
+        priority: round,
+        queuePriority: null,
+        options: null,
+        flags: null,
+      }));
+      await Promise.all([
+        db.store.storeDefinitions(one, rows),
+        db.store.storeDefinitions(two, rows.toReversed()),
+      ]);
+    }
+    expect(await db.sql("select distinct priority from posthaste.task_definitions")).toEqual([
+      { priority: 20 },
+    ]);
+  });
 });

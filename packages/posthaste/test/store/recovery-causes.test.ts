@@ -283,3 +283,30 @@ test("what is found says all that a decision needs", async () => {
     detectedAt: expect.any(Date) as unknown,
   });
 });
+
+describe("a server that was just promoted, however long it has run", () => {
+  const SEEN = "update posthaste.server_timelines set seen_at = ";
+
+  test.each(["worker silent", "worker unknown", "claim stale", "run stale"] as const)(
+    "%s: nobody is silent for one threshold, nor before a worker has seen the promotion",
+    async (cause) => {
+      const worker = await addWorker(db, { silentMs: OLD_MS });
+      const workerId = cause === "worker unknown" ? randomUUID() : worker;
+      const status = cause === "claim stale" ? "CLAIMED" : "RUNNING";
+      const claim = await addOneActive(db, { workerId, status, heldMs: OLD_MS });
+      const found = async (): Promise<number> =>
+        (await find(criteria(cause))).filter(({ id }) => id === claim.id).length;
+      try {
+        await db.sql(`${SEEN} clock_timestamp()`);
+        expect(await found()).toBe(0);
+        await db.sql("delete from posthaste.server_timelines");
+        expect(await found()).toBe(0);
+        await db.store.liveness.noteTimeline(await db.connect());
+        expect(await found()).toBe(0);
+      } finally {
+        await db.sql(`${SEEN} clock_timestamp() - interval '1 day'`);
+      }
+      expect(await found()).toBe(1);
+    },
+  );
+});

@@ -17,12 +17,14 @@ export type Fault =
   | { readonly cutAt: number }
   /** These bytes arrive instead of the chunk. */
   | { readonly instead: Buffer }
+  /** The chunk, and what comes behind it, arrives so much later. */
+  | { readonly delayMs: number }
   /** Instead of the server, the proxy answers with this SQLSTATE; each statement of the chunk gets the error. */
   | { readonly error: string }
   /** The same, as the last word on this link: it is closed behind it. */
   | { readonly fatal: string };
 
-type Refusal = Exclude<Fault, string | { readonly cutAt: number } | { readonly instead: Buffer }>;
+type Refusal = Extract<Fault, { readonly error: string } | { readonly fatal: string }>;
 
 /** `link` counts the links from 0; `bytes` is what the chunk holds, for a fault that waits for a certain statement. */
 export type Decide = (bytes: Buffer, link: number) => Fault;
@@ -98,6 +100,13 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
           return fault === "hang after" ? to.write(bytes) : undefined;
         }
         if (typeof fault === "object" && "instead" in fault) return to.write(fault.instead);
+        if (typeof fault === "object" && "delayMs" in fault) {
+          from.pause();
+          return setTimeout(() => {
+            to.write(bytes);
+            from.resume();
+          }, fault.delayMs);
+        }
         if (typeof fault === "object" && !("cutAt" in fault)) return answer(client, bytes, fault);
         const arriving = fault === "cut after" ? bytes : bytes.subarray(0, fault.cutAt);
         return to.write(arriving, () => reset(link));
@@ -155,6 +164,7 @@ function nameOf(fault: Exclude<Fault, "none">): string {
   if (typeof fault === "string") return fault;
   if ("cutAt" in fault) return "cut inside";
   if ("instead" in fault) return "changed";
+  if ("delayMs" in fault) return "delayed";
   return "error" in fault ? `answered ${fault.error}` : `answered ${fault.fatal} and closed`;
 }
 

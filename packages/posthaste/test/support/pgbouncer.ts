@@ -6,10 +6,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 
-export function isPgbouncerInstalled(): boolean {
-  return spawnSync("pgbouncer", ["--version"]).status === 0;
-}
-
 export interface Pgbouncer {
   /** The same database, through the pooler. */
   url(direct: string): string;
@@ -17,6 +13,9 @@ export interface Pgbouncer {
 }
 
 export async function startPgbouncer(serverUrl: string): Promise<Pgbouncer> {
+  if (spawnSync("pgbouncer", ["--version"]).status !== 0) {
+    throw new Error("expected pgbouncer in the PATH, found none: run scripts/install-pgbouncer.sh");
+  }
   const server = new URL(serverUrl);
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), "posthaste-pgbouncer-"));

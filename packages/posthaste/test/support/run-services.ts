@@ -4,6 +4,7 @@ import { Database } from "../../src/engine/database.ts";
 import { hookRunner } from "../../src/engine/hooks.ts";
 import { ProgressReports } from "../../src/worker/progress-reports.ts";
 import type { RunServices } from "../../src/worker/run-services.ts";
+import { TaskLog } from "../../src/worker/task-log.ts";
 import { silentLogger } from "./loggers.ts";
 
 export function servicesWithoutDatabase(log: Logger = silentLogger): RunServices {
@@ -16,6 +17,7 @@ export function servicesWithoutDatabase(log: Logger = silentLogger): RunServices
     payload: { warnBytes: null, rejectBytes: null },
     context: undefined,
     progress: new ProgressReports(database, log),
+    taskLog: new TaskLog(log, false),
     onLargeResult: () => undefined,
     sendChild: none,
     threads: undefined,

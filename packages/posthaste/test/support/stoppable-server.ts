@@ -14,6 +14,7 @@ import { layoutOf, type Layout } from "../../src/embedded/layout.ts";
 
 export interface StoppableServer {
   readonly url: string;
+  readonly directory: string;
   /** As `pg_ctl stop -m immediate` does: no goodbye, no checkpoint; the next start recovers. */
   stopAtOnce(): Promise<void>;
   /** Refuses whoever comes, and stops when the last session has ended. Resolves when it has been told. */
@@ -44,6 +45,7 @@ export async function startStoppableServer({
   };
   return {
     url,
+    directory,
     stopAtOnce: () => pgCtl(layout, "stop", "-w", "-m", "immediate"),
     beginToStop: () => pgCtl(layout, "stop", "-W", "-m", "smart"),
     postmasterPid: () =>

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export async function waitUntil<Answer>(
   what: string,
   ask: () => Answer | undefined | false | Promise<Answer | undefined | false>,
-  deadlineMs = 20_000,
+  deadlineMs = 60_000,
 ): Promise<Answer> {
   for (const end = Date.now() + deadlineMs; ; await sleep(20)) {
     const answer = await ask();

@@ -126,7 +126,7 @@ describe("runUntilIdle", () => {
     expect(await kit.app.task(stuck, id).info()).toMatchObject({ status: "COMPLETED" });
   });
 
-  test("a name that nobody knows ends as it would in production", async () => {
+  test("a name that nobody knows fails at once", async () => {
     await kit.app.send(defineTask({ name: "unknown" }));
 
     expect(await kit.runUntilIdle()).toMatchObject([
@@ -175,7 +175,7 @@ describe("advance", () => {
     const never = await kit.app.send(
       add,
       { a: 1, b: 1 },
-      { delayMs: 7_200_000, goodUntil: inAnHour() },
+      { delayMs: 3_590_000, goodUntil: inAnHour() },
     );
     const inTime = await kit.app.send(add, { a: 2, b: 2 }, { goodUntil: inAnHour() });
 
@@ -193,7 +193,7 @@ describe("advance", () => {
 
     await kit.advance(3_600_000);
 
-    expect(await late.value({ timeoutMs: 4_000 })).toBe(8);
+    expect(await late.value({ timeoutMs: 30_000 })).toBe(8);
     await worker.stop();
   });
 

@@ -1,18 +1,13 @@
 /** A pool on an app file of this folder, closed after the test, and calls to it. */
 import { randomUUID } from "node:crypto";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { threadProgram } from "../../src/app/threads/thread-program.ts";
-import type { Logger } from "../../src/domain/logger.ts";
+import { loggerOf, type Logger } from "../../src/domain/logger.ts";
 import type { AttemptFacts } from "../../src/worker/threads/messages.ts";
 import { ThreadPool, type ThreadPoolOptions } from "../../src/worker/threads/thread-pool.ts";
 import type { BlockingRun } from "../../src/worker/threads/thread-run.ts";
 import { gate } from "../support/gate.ts";
 import { silentLogger } from "../support/loggers.ts";
-
-const opened: ThreadPool[] = [];
-afterEach(async () => {
-  for (const pool of opened.splice(0)) await pool.close();
-});
 
 export interface TestPool {
   readonly pool: ThreadPool;
@@ -30,7 +25,7 @@ export function openPool(
   const url = file instanceof URL ? file : new URL(`apps/${file}`, import.meta.url);
   const program = threadProgram(url);
   const pool = new ThreadPool({ program, threads: 2, log: silentLogger, ...options });
-  opened.push(pool);
+  onTestFinished(() => pool.close());
   return {
     pool,
     call: (task, input = null, log = silentLogger) => {
@@ -52,8 +47,8 @@ export function watchFor(message: RegExp): {
   readonly said: Promise<object>;
 } {
   const said = gate<object>();
-  const line = (first: object | string, text?: string): void => {
-    if (message.test(typeof first === "string" ? first : (text ?? ""))) said.open(Object(first));
-  };
-  return { log: { debug: line, info: line, warn: line, error: line }, said: said.opened };
+  const log = loggerOf((_level, fields, text) => {
+    if (message.test(text)) said.open(fields);
+  });
+  return { log, said: said.opened };
 }

@@ -47,7 +47,7 @@ expectType<keyof typeof workerFields>().is<keyof WorkerOptions>();
 // What is read has the types that the table says.
 expectType<number | null>().is<Config["clusterWideCap"]>();
 expectType<number>().is<Config["prefetchBuffer"]>();
-expectType<"fail" | "release">().is<Config["unknownTasks"]>();
+expectType<"wait" | "fail">().is<Config["unknownTasks"]>();
 expectType<number | null>().is<Config["recovery"]["heartbeatRetentionHours"]>();
 expectType<number>().is<Config["recovery"]["crashGraceMs"]>();
 expectType<readonly string[]>().is<Config["workerRecovery"]["resilientTaskFlags"]>();
@@ -84,3 +84,10 @@ posthaste({ database: { poolSize: 5 } });
 app.worker({ logLevel: "loud" });
 // @ts-expect-error one number for each queue
 app.worker({ queueMaxConcurrency: 5 });
+
+// Loggers of other shapes: any four methods that take fields and a text.
+const write = (_fields: unknown, _text: unknown): void => undefined;
+posthaste({ logger: { debug: write, info: write, warn: write, error: write } });
+posthaste({ logger: console });
+// @ts-expect-error a logger without error
+posthaste({ logger: { debug: write, info: write, warn: write } });

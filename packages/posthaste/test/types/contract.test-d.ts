@@ -54,7 +54,7 @@ implement(resizeTask, () => ({ state: "done" as const, bytes: 9 }));
 
 // Without schemas: no input, and an output that callers cannot know.
 const ping = defineTask({ name: "ping" });
-expectType<undefined>().is<InputOf<typeof ping>>();
+expectType<null | undefined>().is<InputOf<typeof ping>>();
 expectType<unknown>().is<OutputOf<typeof ping>>();
 void app.send(ping);
 implement(ping, () => ({ at: "noon" }));

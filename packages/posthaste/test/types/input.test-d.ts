@@ -110,8 +110,21 @@ void app.send(nullable, null);
 // @ts-expect-error the input is missing
 void app.send(nullable);
 
-// @ts-expect-error an input that may be left out would arrive as null, not as undefined
+// @ts-expect-error an input that is left out arrives as null, not as undefined
 defineTask({ name: "maybe", run: (order?: Order) => order?.id ?? 0 });
+const leftOut = defineTask({ name: "optional", run: (order?: Order | null) => order?.id ?? 0 });
+void app.send(leftOut);
+void app.send(leftOut, null);
+void app.send(leftOut, undefined, { delayMs: 5 });
+void app.send(leftOut, { id: 1, lines: [] });
+// @ts-expect-error lines are missing
+void app.send(leftOut, { id: 1 });
+
+const nothing = defineTask({ name: "nothing", run: async (input: null) => input });
+void app.send(nothing);
+void app.send(nothing, null);
+// @ts-expect-error the task takes no input
+void app.send(nothing, { a: 1 });
 
 // Unknown and any are allowed: the author takes over the check.
 const anything = defineTask({ name: "anything", run: (input: unknown) => typeof input });
@@ -120,9 +133,12 @@ void app.send(anything, { free: "form" });
 
 // No schema and no annotation: no input.
 const tick = defineTask({ name: "tick", run: () => 1 });
-expectType<undefined>().is<InputOf<typeof tick>>();
-expectType<[input?: undefined, options?: { x: 1 }]>().is<SendArguments<typeof tick, { x: 1 }>>();
+expectType<null | undefined>().is<InputOf<typeof tick>>();
+expectType<[input?: null | undefined, options?: { x: 1 }]>().is<
+  SendArguments<typeof tick, { x: 1 }>
+>();
 void app.send(tick);
+void app.send(tick, null);
 void app.send(tick, undefined, { delayMs: 5 });
 // @ts-expect-error the task takes no input
 void app.send(tick, { a: 1 });
@@ -134,7 +150,7 @@ const contextOnly = defineTask({
     return ctx.attempt;
   },
 });
-expectType<undefined>().is<InputOf<typeof contextOnly>>();
+expectType<null | undefined>().is<InputOf<typeof contextOnly>>();
 void app.send(contextOnly);
 
 // A schema that takes undefined makes the input optional.

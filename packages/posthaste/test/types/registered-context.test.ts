@@ -39,11 +39,11 @@ afterAll(() => rm(folder, { recursive: true }));
 
 test("a registered context is that of ctx, and the app must make it", async () => {
   expect(await compile("registered", program + registration)).toBe("");
-}, 60_000);
+});
 
 test("without the registration the same program does not compile", async () => {
   expect(await compile("unregistered", program)).toContain("is of type 'unknown'");
-}, 60_000);
+});
 
 /** What the compiler says. */
 async function compile(name: string, source: string): Promise<string> {

@@ -36,4 +36,4 @@ test("declarations of workflows name nothing that is not exported", async () => 
   } finally {
     await rm(folder, { recursive: true });
   }
-}, 60_000);
+});

@@ -23,7 +23,7 @@ expectType<"CARD_EXPIRED">().is<Extract<Extract<Paid, { ok: false }>["error"]["c
 
   expect(blocks.length).toBeGreaterThan(3);
   expect(await compile(source + uses)).toBe("");
-}, 60_000);
+});
 
 test("the graph that it shows is what is printed, and nothing is wrong with its workflows", async () => {
   const tasks = "[fetchOrder, charge, pack, print, notify, wrap]";
@@ -35,4 +35,4 @@ export const app = posthaste({ tasks: ${tasks}, workflows: [shipOrder, patient, 
   expect(await runPosthaste(env, "check", file)).toMatchObject({ code: 0, stderr: "" });
   const { stdout } = await runPosthaste(env, "workflow", "graph", file, "ship-order");
   expect(guide).toContain(`\n$ posthaste workflow graph app.ts ship-order\n${stdout}\`\`\``);
-}, 60_000);
+});

@@ -88,7 +88,7 @@ let errors: ReadonlyMap<number, string>;
 
 beforeAll(async () => {
   errors = errorsByLine(await compile([...header, ...cases.map(([line]) => line), ""].join("\n")));
-}, 60_000);
+});
 
 test.each(cases.map(([line, says], index) => ({ line, says, at: header.length + index + 1 })))(
   "$line",

@@ -46,7 +46,7 @@ test.each([1, 3])(
           Array.from({ length: 200 }, () => undefined),
         );
     }
-    await expect.poll(() => seen.done, { timeout: 20_000 }).toBe(200);
+    await expect.poll(() => seen.done).toBe(200);
     expect(seen.most).toBe(cap);
   },
 );
@@ -64,7 +64,7 @@ test("clusterWideCap counts every queue together", async () => {
         { queue },
       );
   }
-  await expect.poll(() => seen.done, { timeout: 20_000 }).toBe(100);
+  await expect.poll(() => seen.done).toBe(100);
   expect(seen.most).toBe(2);
 });
 
@@ -100,7 +100,7 @@ test("room that another worker makes is used, though nobody says so", async () =
   const stopping = worker.stop();
   held.finishAll();
   await stopping;
-  await a?.value({ timeoutMs: 5_000 });
+  await a?.value({ timeoutMs: 30_000 });
   await held.begun(2);
 });
 

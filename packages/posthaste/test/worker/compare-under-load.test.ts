@@ -28,18 +28,17 @@ test.each([
         runningStaleThresholdMs: 3_000,
       },
     });
-    const worker = await app.worker({ concurrency: 10 }).start();
+    const worker = await app.worker({ concurrency: 10, onBlocked: "report" }).start();
     const until = Date.now() + 4_500; // some heartbeats, each of which asks for a comparison
     for (let n = 0; Date.now() < until; n++) {
       const handles = await app.sendMany(
         quick,
         Array.from({ length: 500 }, (_each, k) => n * 500 + k),
       );
-      await handles.at(-1)?.result({ timeoutMs: 10_000 });
+      await handles.at(-1)?.result({ timeoutMs: 30_000 });
     }
     await worker.stop();
     const said = logger.lines.map(({ message }) => message);
     expect(said.filter((message) => message.includes("acknowledgement was lost"))).toEqual([]);
   },
-  30_000,
 );

@@ -27,8 +27,8 @@ test("ctx.context is what the app makes, once for each worker, and is put away w
   });
   const worker = await app.worker().start();
   const handle = await app.send(task);
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe(1);
-  await (await app.send(task)).value({ timeoutMs: 5_000 });
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe(1);
+  await (await app.send(task)).value({ timeoutMs: 30_000 });
   expect(made).toHaveLength(1);
   await worker.stop();
   expect(made).toMatchObject([{ isGone: true }]);
@@ -36,7 +36,7 @@ test("ctx.context is what the app makes, once for each worker, and is put away w
 
 test("a context that cannot be made keeps the worker from starting", async () => {
   const app = db.app({
-    tasks: [],
+    tasks: [defineTask({ name: "idle", run: () => null })],
     context: () => {
       throw new Error("no database for the context");
     },
@@ -62,7 +62,7 @@ test("progress is stored, the last word always, and is there while the task runs
   await expect.poll(() => handle.progress()).toEqual({ done: 1_000 });
   expect((await app.admin.tasks.get(handle.id)).progress).toEqual({ done: 1_000 });
   go.open();
-  await handle.value({ timeoutMs: 5_000 });
+  await handle.value({ timeoutMs: 30_000 });
   expect(await handle.progress()).toEqual({ done: "all" });
 });
 
@@ -89,7 +89,7 @@ test("progress of a lost claim is not stored", async () => {
   const handle = await app.send(task);
   await began.opened;
   await db.sql("select posthaste.requeue($1)", [handle.id]);
-  await handle.value({ timeoutMs: 5_000 });
+  await handle.value({ timeoutMs: 30_000 });
   lost.open();
   await reported.opened;
   await app.close();
@@ -114,7 +114,7 @@ test("what JSON cannot hold, or is too much, is refused where it is said", async
   });
   const app = db.app({ tasks: [task] });
   await app.worker().start();
-  await (await app.send(task)).value({ timeoutMs: 5_000 });
+  await (await app.send(task)).value({ timeoutMs: 30_000 });
   expect(messages).toEqual([
     expect.stringContaining("takes what JSON can hold"),
     expect.stringContaining("at most 65536 bytes of JSON, found 700"),
@@ -136,8 +136,8 @@ test("ctx.send sends in the task's name, alone and in its transaction", async ()
   });
   const app = db.app({ tasks: [parent, child] });
   await app.worker({ concurrency: 4 }).start();
-  await (await app.send(parent)).value({ timeoutMs: 5_000 });
-  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 5_000 })));
+  await (await app.send(parent)).value({ timeoutMs: 30_000 });
+  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 30_000 })));
   expect(values).toEqual(["alone done", "with its parent done"]);
 });
 
@@ -169,7 +169,7 @@ test("children of a lost claim are not created", async () => {
   const handle = await app.send(parent);
   await began.opened;
   await db.sql("select posthaste.requeue($1)", [handle.id]);
-  await handle.value({ timeoutMs: 5_000 });
+  await handle.value({ timeoutMs: 30_000 });
   lost.open();
   await expect.poll(() => outcomes.length).toBe(6);
   expect(outcomes).toEqual(["sent", "sent", "sent", "CLAIM_LOST", "CLAIM_LOST", "CLAIM_LOST"]);
@@ -191,13 +191,14 @@ test("what is said just before a transaction completes the task is not lost", as
   const app = db.app({ tasks: [task] });
   await app.worker().start();
   const handle = await app.send(task);
-  await handle.value({ timeoutMs: 5_000 });
+  await handle.value({ timeoutMs: 30_000 });
   await expect.poll(() => handle.progress()).toBe("last");
 });
 
 test("a context may be made with the app's own URL", async () => {
   const urls: unknown[] = [];
-  const app = db.app({ tasks: [], context: () => urls.push(app.databaseUrl) });
+  const tasks = [defineTask({ name: "idle", run: () => null })];
+  const app = db.app({ tasks, context: () => urls.push(app.databaseUrl) });
   await app.worker().start();
   expect(urls).toEqual([db.url]);
 });

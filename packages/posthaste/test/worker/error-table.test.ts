@@ -47,11 +47,11 @@ test.each(rows)("%s", async (_, run, code) => {
   const app = db.app({ tasks: [task] });
   await app.worker().start();
   const handle = await app.send(task);
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({ ok: false, error: { code } });
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({ ok: false, error: { code } });
   expect(await handle.info()).toMatchObject({ status: "FAILED", errorCode: code });
   // The worker goes on.
   const next = await app.send(task);
-  expect(await next.result({ timeoutMs: 5_000 })).toMatchObject({ error: { code } });
+  expect(await next.result({ timeoutMs: 30_000 })).toMatchObject({ error: { code } });
 });
 
 test("an input that its schema refuses is told apart, before any body", async () => {
@@ -60,7 +60,7 @@ test("an input that its schema refuses is told apart, before any body", async ()
   const [sent] = await db.sql<{ id: string }>(`select posthaste.send('row', '{"n": "x"}') as id`);
   await app.worker().start();
   const handle = app.task(task, sent?.id ?? "");
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
     error: { code: "ARGUMENT_TYPE_MISMATCH" },
   });
   expect((await handle.info()).attempts).toEqual([]);
@@ -68,10 +68,11 @@ test("an input that its schema refuses is told apart, before any body", async ()
 
 test("a task that is not in the registry is WORKER_RESOLUTION_ERROR", async () => {
   const unknown = defineTask({ name: "nobody-knows-it", run: () => null });
-  const app = db.app({ tasks: [] });
+  const known = defineTask({ name: "known", run: () => null });
+  const app = db.app({ tasks: [known], unknownTasks: "fail" });
   await app.worker().start();
   const handle = await app.send(unknown);
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
     error: { code: "WORKER_RESOLUTION_ERROR" },
   });
   expect(await handle.info()).toMatchObject({ status: "FAILED", attempts: [] });
@@ -164,6 +165,7 @@ test("both can be turned off", async () => {
   expect(await onePass({ ...low, ...off })).toEqual({
     crashed: 0,
     expired: 0,
+    unknown: 0,
     released: 0,
     recovered: 0,
   });

@@ -15,10 +15,10 @@ async function endOf(task: Task) {
   const app = db.app({ tasks: [task, fine] });
   await app.worker({ concurrency: 1 }).start();
   const handle = await app.send(task, null);
-  const result = await handle.result({ timeoutMs: 10_000 });
+  const result = await handle.result({ timeoutMs: 30_000 });
   const { status, attempts, retryCount, errorCode } = await handle.info();
   const next = await app.send(fine, "unharmed");
-  expect(await next.value({ timeoutMs: 5_000 })).toBe("unharmed");
+  expect(await next.value({ timeoutMs: 30_000 })).toBe("unharmed");
   return { error: result.ok ? undefined : result.error, status, attempts, retryCount, errorCode };
 }
 
@@ -158,17 +158,17 @@ describe("a value that cannot be stored is WORKER_SERIALIZATION_ERROR", () => {
 
 describe("what fails before the body counts no attempt", () => {
   test("a name that the worker does not know is WORKER_RESOLUTION_ERROR", async () => {
-    const app = db.app({ tasks: [fine] });
+    const app = db.app({ tasks: [fine], unknownTasks: "fail" });
     await app.worker({ concurrency: 1 }).start();
     const handle = await app.send(defineTask({ name: "constructor" }), undefined);
-    expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+    expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
       error: {
         code: "WORKER_RESOLUTION_ERROR",
         message: 'this worker knows no task named "constructor"',
       },
     });
     expect(await handle.info()).toMatchObject({ status: "FAILED", startedAt: null, attempts: [] });
-    expect(await (await app.send(fine, "next")).value({ timeoutMs: 5_000 })).toBe("next");
+    expect(await (await app.send(fine, "next")).value({ timeoutMs: 30_000 })).toBe("next");
   });
 
   test("a stored input that the schema refuses is ARGUMENT_TYPE_MISMATCH", async () => {
@@ -187,21 +187,21 @@ describe("what fails before the body counts no attempt", () => {
       `select posthaste.send('strict', '{"a": "5"}') as id`,
     );
     const handle = app.task(strict, row?.id ?? "");
-    expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+    expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
       error: { code: "ARGUMENT_TYPE_MISMATCH", message: expect.stringContaining("a: ") },
     });
     expect(await handle.info()).toMatchObject({ status: "FAILED", startedAt: null, attempts: [] });
     expect(hasRun).toBe(false);
-    expect(await (await app.send(fine, "next")).value({ timeoutMs: 5_000 })).toBe("next");
+    expect(await (await app.send(fine, "next")).value({ timeoutMs: 30_000 })).toBe("next");
   });
 
   test("retried when it is named, it still counts none", async () => {
     const retry = fixed({ intervalsMs: [0, 0], retryFor: ["WORKER_RESOLUTION_ERROR"] });
     const unknown = defineTask({ name: "unknown", retry });
-    const app = db.app({ tasks: [fine] });
+    const app = db.app({ tasks: [fine], unknownTasks: "fail" });
     await app.worker({ concurrency: 1 }).start();
     const handle = await app.send(unknown);
-    await handle.result({ timeoutMs: 5_000 });
+    await handle.result({ timeoutMs: 30_000 });
     expect(await handle.info()).toMatchObject({ status: "FAILED", retryCount: 2, attempts: [] });
   });
 });
@@ -222,12 +222,12 @@ test("a result above payload.rejectBytes is WORKER_SERIALIZATION_ERROR, one abov
   const payload = { warnBytes: 1_000, rejectBytes: 5_000 };
   const app = db.app({ tasks: [task], payload, logger });
   await app.worker().start();
-  for (let n = 0; n < 2; n++) await (await app.send(task, 2_000)).value({ timeoutMs: 5_000 });
-  const result = await (await app.send(task, 6_000)).result({ timeoutMs: 5_000 });
+  for (let n = 0; n < 2; n++) await (await app.send(task, 2_000)).value({ timeoutMs: 30_000 });
+  const result = await (await app.send(task, 6_000)).result({ timeoutMs: 30_000 });
   expect(result).toMatchObject({ error: { code: "WORKER_SERIALIZATION_ERROR" } });
   expect(JSON.stringify(result)).toContain("payload.rejectBytes allows 5000");
   const said = logger.lines.filter(({ message }) => message.includes("large result"));
-  expect(said).toMatchObject([{ level: "warn", fields: { task: "large", bytes: 2_002 } }]);
+  expect(said).toMatchObject([{ level: "warn", fields: { name: "large", bytes: 2_002 } }]);
 });
 
 test("what an error carries is bounded", async () => {
@@ -238,7 +238,7 @@ test("what an error carries is bounded", async () => {
   });
   const app = db.app({ tasks: [task] });
   await app.worker().start();
-  const result = await (await app.send(task)).result({ timeoutMs: 5_000 });
+  const result = await (await app.send(task)).result({ timeoutMs: 30_000 });
   expect(JSON.stringify(result).length).toBeLessThan(20_000);
   expect(JSON.stringify(result)).toContain("262144 are kept");
 });

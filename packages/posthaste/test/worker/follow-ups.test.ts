@@ -65,7 +65,7 @@ test("the next node of a run starts in the commit that ended the one before it",
   await held.begun(1);
   expect(await isFollowUp(run.id)).toBe(true);
   held.finishAll();
-  expect(await run.value({ timeoutMs: 5_000 })).toBe("a done");
+  expect(await run.value({ timeoutMs: 30_000 })).toBe("a done");
 });
 
 test("nobody is told of a node that was taken so; of one for others, they are", async () => {
@@ -106,7 +106,7 @@ test("of a fan-out it takes as many as it has slots for, and the others are told
   }
   await expect.poll(() => held.inputs().length).toBe(4);
   held.finishAll();
-  expect(await run.value({ timeoutMs: 5_000 })).toEqual(["a done", "b done", "c done", "d done"]);
+  expect(await run.value({ timeoutMs: 30_000 })).toEqual(["a done", "b done", "c done", "d done"]);
 });
 
 test("what stands in line before it goes first, though nobody has said so", async () => {
@@ -136,7 +136,7 @@ test("what stands in line before it goes first, though nobody has said so", asyn
   await held.begun(2);
   held.finishAll();
   expect(held.inputs()).toEqual(["plain", "a done"]);
-  expect(await run.value({ timeoutMs: 5_000 })).toBe("a done done");
+  expect(await run.value({ timeoutMs: 30_000 })).toBe("a done done");
 });
 
 test("a body does not see the asynchronous context of the body before it", async () => {
@@ -153,7 +153,7 @@ test("a body does not see the asynchronous context of the body before it", async
   const app = db.app({ tasks: [enters, looks], workflows: [workflow] });
   await app.worker().start();
   const run = await app.start(workflow, undefined);
-  expect(await run.value({ timeoutMs: 5_000 })).toBe("nothing");
+  expect(await run.value({ timeoutMs: 30_000 })).toBe("nothing");
 });
 
 test("a run that somebody keeps locked keeps no slot from other tasks for long", async () => {
@@ -183,7 +183,7 @@ test("a run that somebody keeps locked keeps no slot from other tasks for long",
     .poll(async () => (await db.sql("select from posthaste.tasks where name = 'note'")).length)
     .toBe(1);
   held.finishAll(); // before that there is no slot for it
-  expect(await run.value({ timeoutMs: 10_000 })).toBe("a done");
+  expect(await run.value({ timeoutMs: 30_000 })).toBe("a done");
   expect(held.bodies).toHaveLength(2);
 });
 
@@ -205,7 +205,7 @@ test("a worker that stops takes nothing more", async () => {
   );
   expect(waiting).toHaveLength(1);
   await app.worker().start();
-  expect(await run.value({ timeoutMs: 5_000 })).toBe("a done");
+  expect(await run.value({ timeoutMs: 30_000 })).toBe("a done");
 });
 
 describe("the link breaks at the transaction", () => {
@@ -222,7 +222,7 @@ describe("the link breaks at the transaction", () => {
       expect(cut.times).toBe(1);
       if (place === "answer") expect(await isFollowUp(run.id)).toBe(true);
       held.finishAll();
-      expect(await run.value({ timeoutMs: 15_000 })).toBe("a done");
+      expect(await run.value({ timeoutMs: 30_000 })).toBe("a done");
       expect(held.inputs()).toEqual(["a"]);
     },
   );

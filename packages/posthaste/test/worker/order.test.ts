@@ -147,7 +147,7 @@ test("what somebody had locked and let go is not left behind while there is more
   );
   expect(touched?.count).toBe("30");
   await app.worker({ concurrency: 5 }).start();
-  await expect.poll(() => order.length, { timeout: 20_000 }).toBe(3_000);
+  await expect.poll(() => order.length).toBe(3_000);
   const places = order.flatMap((input, place) => (Number(input) % 100 === 0 ? [place] : []));
   // In the line's order but for 250 ms: most of them long before the line is empty.
   expect(places.at(14)).toBeLessThan(2_900);

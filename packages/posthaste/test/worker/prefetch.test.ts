@@ -50,7 +50,7 @@ test("what was fetched ahead starts when a slot is free, in order, as its first 
   held.bodies[1]?.finish.open();
   await held.begun(3);
   held.finishAll();
-  await handles[2]?.value({ timeoutMs: 5_000 });
+  await handles[2]?.value({ timeoutMs: 30_000 });
   expect(held.inputs()).toEqual(["a", "b", "c"]);
   const { claimedAt, startedAt, attempts } = (await handles[2]?.info()) ?? {};
   expect(Number(startedAt)).toBeGreaterThan(Number(claimedAt));
@@ -66,7 +66,7 @@ test("a task whose goodUntil passes in the buffer ends EXPIRED, with no attempt"
   const goodUntil = new Date(Date.now() + 300);
   const expiring = await app.send(held.task, "too late", { goodUntil });
   await expect.poll(claimed).toBe(1);
-  const result = expiring.result({ timeoutMs: 10_000 });
+  const result = expiring.result({ timeoutMs: 30_000 });
   await expect
     .poll(
       async () =>
@@ -96,7 +96,7 @@ test("a task that is cancelled in the buffer never runs, and the worker goes on"
   held.finishAll();
   await held.begun(2);
   held.finishAll();
-  await handles[2]?.value({ timeoutMs: 5_000 });
+  await handles[2]?.value({ timeoutMs: 30_000 });
   expect(held.inputs()).toEqual(["a", "c"]);
   expect(await handles[1]?.info()).toMatchObject({ status: "CANCELLED", attempts: [] });
 });
@@ -113,7 +113,7 @@ test("a task that is requeued from the buffer by an operator runs once", async (
   held.finishAll();
   await held.begun(2);
   held.finishAll();
-  await handles[1]?.value({ timeoutMs: 5_000 });
+  await handles[1]?.value({ timeoutMs: 30_000 });
   expect(held.inputs()).toEqual(["a", "b"]);
   expect((await handles[1]?.info())?.attempts).toMatchObject([{ attempt: 1 }]);
 });

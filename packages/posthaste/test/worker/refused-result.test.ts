@@ -40,7 +40,7 @@ test.each([
     await app.worker({ concurrency: 5 }).start();
     const handles = await app.sendMany(echo, ["a", "b", "poison", "c", "d"]);
     const results = await Promise.all(
-      handles.map((handle) => handle.result({ timeoutMs: 10_000 })),
+      handles.map((handle) => handle.result({ timeoutMs: 30_000 })),
     );
     expect(results.map((result) => (result.ok ? result.value : result.error.code))).toEqual([
       "a",
@@ -59,7 +59,7 @@ test.each([
     expect(logger.lines.map(({ message }) => message)).toContain(
       "PostgreSQL refused a task's result; the task failed",
     );
-    expect(await (await app.send(echo, "next")).value({ timeoutMs: 5_000 })).toBe("next");
+    expect(await (await app.send(echo, "next")).value({ timeoutMs: 30_000 })).toBe("next");
   },
 );
 
@@ -69,7 +69,7 @@ test("ten poisoned results among a hundred fail ten tasks", async () => {
   await app.worker({ concurrency: 20 }).start();
   const texts = Array.from({ length: 100 }, (_, n) => (n % 10 === 3 ? "poison" : String(n)));
   const handles = await app.sendMany(echo, texts);
-  const results = await Promise.all(handles.map((handle) => handle.result({ timeoutMs: 15_000 })));
+  const results = await Promise.all(handles.map((handle) => handle.result({ timeoutMs: 30_000 })));
   expect(results.flatMap(({ ok }, n) => (ok ? [] : [n]))).toEqual([
     3, 13, 23, 33, 43, 53, 63, 73, 83, 93,
   ]);

@@ -48,7 +48,7 @@ test("fetched as RUNNING; begun in order, never more than there are slots, and w
   held.finishAll();
   await held.begun(5);
   held.finishAll();
-  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 5_000 })));
+  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 30_000 })));
   expect(values).toEqual(["a done", "b done", "c done", "d done", "e done"]);
   const { attempts } = (await handles[4]?.info()) ?? {};
   expect(attempts).toMatchObject([{ attempt: 1, outcome: "COMPLETED" }]);
@@ -108,7 +108,7 @@ test("one that is cancelled while it waits ends CANCELLED and never runs", async
   await held.begun(1);
   await expect.poll(running).toBe(3);
   await waiting?.cancel();
-  expect(await waiting?.result({ timeoutMs: 5_000 })).toMatchObject({
+  expect(await waiting?.result({ timeoutMs: 30_000 })).toMatchObject({
     ok: false,
     error: { code: "TASK_CANCELLED" },
   });
@@ -116,7 +116,7 @@ test("one that is cancelled while it waits ends CANCELLED and never runs", async
   held.finishAll();
   await held.begun(2);
   held.finishAll();
-  await last?.value({ timeoutMs: 5_000 });
+  await last?.value({ timeoutMs: 30_000 });
   expect(held.inputs()).toEqual(["a", "c"]);
 });
 
@@ -134,7 +134,7 @@ test.each([
   await expect.poll(running).toBe(1);
   held.finishAll();
   await stopping;
-  await first?.value({ timeoutMs: 5_000 });
+  await first?.value({ timeoutMs: 30_000 });
   expect(await waiting?.info()).toMatchObject({ status: "PENDING", attempts: [], startedAt: null });
   expect(held.inputs()).toEqual(["a"]);
   await app.admin.queues.resume("default");
@@ -156,7 +156,7 @@ test("its claim was acknowledged to nobody: it is found, waits for a slot, and r
     await held.begun(count);
   }
   held.finishAll();
-  await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 10_000 })));
+  await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 30_000 })));
   expect(held.inputs().sort()).toEqual(["a", "b", "c"]);
 });
 
@@ -171,7 +171,7 @@ test("many of them: each runs once", async () => {
   const keys = Array.from({ length: 2_000 }, (_, n) => `k${n}`);
   const handles = await app.sendMany(count, keys);
   await Promise.all([1, 2].map(() => app.worker({ concurrency: 10 }).start()));
-  await Promise.all(handles.map((handle) => handle.result({ timeoutMs: 20_000 })));
+  await Promise.all(handles.map((handle) => handle.result({ timeoutMs: 30_000 })));
   expect([...runs.values()].filter((times) => times !== 1)).toEqual([]);
   expect(runs.size).toBe(2_000);
 });
@@ -187,7 +187,7 @@ test("the ends of bodies are written while claims are under way, each once, thou
   const texts = Array.from({ length: 100 }, (_, n) => `t${n}`);
   const handles = await app.sendMany(echo, texts);
   await app.worker({ concurrency: 5 }).start();
-  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 20_000 })));
+  const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 30_000 })));
   expect(values).toEqual(texts);
   expect(cut.times).toBeGreaterThan(1); // one of them was cut, and written again
   const attempts = await db.sql("select from posthaste.attempts");

@@ -49,7 +49,7 @@ test("starting twice, even at once, is starting once", async () => {
   const worker = app.worker();
   expect(await Promise.all([worker.start(), worker.start()])).toEqual([worker, worker]);
   await worker.start();
-  await (await app.send(note, "x")).value({ timeoutMs: 5_000 });
+  await (await app.send(note, "x")).value({ timeoutMs: 30_000 });
   expect(await connections("posthaste worker")).toBe(1);
   await worker.stop();
   await expect.poll(() => connections("posthaste worker")).toBe(0);
@@ -129,7 +129,7 @@ test("a hundred cycles of start and stop leave no connection and no listener on 
   for (let cycle = 0; cycle < 100; cycle++) {
     const worker = await app.worker().start();
     const handle = await app.send(note, "x");
-    await handle.value({ timeoutMs: 5_000 });
+    await handle.value({ timeoutMs: 30_000 });
     await worker.stop();
   }
   expect(listeners()).toEqual(before);
@@ -158,7 +158,8 @@ test("runWorker runs until a signal and returns when everything has ended", asyn
     expect(isOver).toBe(false);
     finishAll();
     await running;
-    expect((await handle.info()).status).toBe("COMPLETED");
+    expect((await db.app().task(task, handle.id).info()).status).toBe("COMPLETED");
+    await expect(handle.info()).rejects.toMatchObject({ code: "CLOSED" }); // or the process would not end
     expect(process.listenerCount("SIGTERM")).toBe(0);
   } finally {
     for (const listener of others) process.on("SIGTERM", listener);

@@ -60,7 +60,7 @@ test("where no logger is given, logLevel is the level of the lines on stderr, be
   });
   await using app = posthaste({ database: db.url, tasks: [said] });
   await app.worker({ logLevel: "debug" }).start();
-  await (await app.send(said, "in detail")).value({ timeoutMs: 5_000 });
+  await (await app.send(said, "in detail")).value({ timeoutMs: 30_000 });
   await app.close();
 
   expect(written.join("")).toContain('"level":"debug","message":"in detail"');

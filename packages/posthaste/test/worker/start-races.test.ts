@@ -45,7 +45,7 @@ test("a task that was lost from the buffer and fetched into it again runs once, 
   held.finishAll(); // two slots become free at once, for two claims of one task
   await held.begun(3);
   held.finishAll();
-  await handle?.value({ timeoutMs: 5_000 });
+  await handle?.value({ timeoutMs: 30_000 });
   expect(held.inputs()).toEqual(["a", "b", "c"]);
   expect(held.bodies[2]?.ctx.claimId).toBe(second);
 });
@@ -80,9 +80,7 @@ test.each([
     )
     .toHaveLength(1);
   await other.query(ROLLBACK);
-  await expect
-    .poll(async () => (await handle?.info())?.status, { timeout: 10_000 })
-    .toBe("PENDING");
+  await expect.poll(async () => (await handle?.info())?.status).toBe("PENDING");
   await given;
   expect(held.inputs()).toEqual(["a"]);
   expect((await handle?.info())?.attempts).toEqual([]);

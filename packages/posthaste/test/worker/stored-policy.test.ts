@@ -34,7 +34,7 @@ test("the policy that was sent wins over the worker's definition, which may be n
   const runner = db.app({ tasks: [define(5)] });
   const handle = await sender.send(define(2));
   await runner.worker().start();
-  await handle.result({ timeoutMs: 5_000 });
+  await handle.result({ timeoutMs: 30_000 });
   expect((await handle.info()).attempts).toHaveLength(3);
 });
 
@@ -42,7 +42,7 @@ test("a task sent by SQL without options takes the worker's policy", async () =>
   const app = db.app({ tasks: [define(2)] });
   await app.worker().start();
   const handle = app.task(define(0), await sendBySql(null));
-  await handle.result({ timeoutMs: 5_000 });
+  await handle.result({ timeoutMs: 30_000 });
   expect((await handle.info()).attempts).toHaveLength(3);
 });
 
@@ -51,7 +51,7 @@ test("a task sent by SQL may bring a policy of its own", async () => {
   await app.worker().start();
   const retry = { kind: "fixed", intervalsMs: [0], retryFor: "any" };
   const handle = app.task(define(0), await sendBySql(JSON.stringify({ retry })));
-  await handle.result({ timeoutMs: 5_000 });
+  await handle.result({ timeoutMs: 30_000 });
   expect((await handle.info()).attempts).toHaveLength(2);
 });
 
@@ -61,9 +61,9 @@ test.each(["null", "5", '"x"', "[]", '{"retry": {"kind": "sometimes"}}', '{"retr
     const app = db.app({ tasks: [define(2)] });
     await app.worker().start();
     const handle = app.task(define(0), await sendBySql(options));
-    expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({ error: { code: "BUSY" } });
+    expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({ error: { code: "BUSY" } });
     expect((await handle.info()).attempts).toHaveLength(1);
     const next = await app.send(define(1));
-    expect(await next.result({ timeoutMs: 5_000 })).toMatchObject({ error: { code: "BUSY" } });
+    expect(await next.result({ timeoutMs: 30_000 })).toMatchObject({ error: { code: "BUSY" } });
   },
 );

@@ -31,7 +31,7 @@ function env(): NodeJS.ProcessEnv {
 }
 
 async function run(body: string): Promise<{ code: number; stdout: string; stderr: string }> {
-  const options = { env: env(), timeout: 20_000 };
+  const options = { env: env(), timeout: 120_000 };
   return promisify(execFile)(process.execPath, command(body), options).then(
     (output) => ({ code: 0, ...output }),
     (error: { code: number; stdout: string; stderr: string }) => error,
@@ -41,7 +41,7 @@ async function run(body: string): Promise<{ code: number; stdout: string; stderr
 test("an error of a task's own leaves the process alive, and it ends by itself when the app is closed", async () => {
   const { code, stdout, stderr } = await run(`
     const handle = await app.send(careless);
-    const { error } = await handle.result({ timeoutMs: 10_000 });
+    const { error } = await handle.result({ timeoutMs: 30_000 });
     await app.close();
     console.log(error.code, error.message);`);
   expect({ code, stdout, stderr }).toEqual({
@@ -65,7 +65,7 @@ test("it ends the process also when nobody reads what is said of it", async () =
   const child = spawn(process.execPath, command(body), {
     env: env(),
     stdio: ["ignore", "ignore", "pipe"],
-    timeout: 20_000,
+    timeout: 120_000,
     killSignal: "SIGKILL",
   });
   child.stderr.destroy();

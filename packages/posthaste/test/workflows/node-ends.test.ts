@@ -176,7 +176,7 @@ test("a run that somebody holds locked holds up no plain task", async () => {
     quick,
     Array.from({ length: 200 }, (_, n) => ({ n })),
   );
-  await Promise.all(sent.map((handle) => handle.value({ timeoutMs: 10_000 })));
+  await Promise.all(sent.map((handle) => handle.value({ timeoutMs: 30_000 })));
   expect(await run.status()).toBe("RUNNING");
   await holder.query("commit");
   await holder.end();

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import type { AnyTask } from "../../define/task.ts";
 import { pause } from "../../runtime/pause.ts";
 import type { FoundTask } from "../../worker/threads/serve-calls.ts";
-import { isInsideTask } from "../../worker/stray-errors.ts";
+import { currentTask } from "../../worker/stray-errors.ts";
 import { importFile } from "../load-file.ts";
 import { setThreadStage, type StagedApp } from "./thread-stage.ts";
 
@@ -37,7 +37,7 @@ async function loadTasks(path: string, embeddedUrl: string | undefined): Promise
     setThreadStage({
       apps,
       embeddedUrl,
-      isInsideTask,
+      isInsideTask: () => currentTask() !== undefined,
       hold: () => {
         resolve({ apps, isHeld: true });
         return new Promise(() => undefined);

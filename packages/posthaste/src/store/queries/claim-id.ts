@@ -13,9 +13,9 @@ export function claimIdOf(seed: string, taskId: string): string {
   return seed.slice(0, SEED_LENGTH) + taskId.slice(SEED_LENGTH);
 }
 
-/** Whether a claim was made by the statement that was given this seed. */
-export function isOfSeed(claimId: string, seed: string): boolean {
-  return claimId.slice(0, SEED_LENGTH) === seed.slice(0, SEED_LENGTH);
+/** What a claim's id says of the statement that made it: the same as of the seed that the statement was given. */
+export function seedOf(claimIdOrSeed: string): string {
+  return claimIdOrSeed.slice(0, SEED_LENGTH);
 }
 
 /** Eight bytes, as a uuid writes them. */

@@ -5,6 +5,9 @@ export interface Claim {
   readonly claimId: string;
 }
 
+/** Why a completion was refused. */
+type NotCompleted = "cancelled" | "lost" | "ended";
+
 /**
  * What has become of a completion inside somebody's transaction.
  *  - committed: the task is done.
@@ -14,14 +17,19 @@ export interface Claim {
  */
 export type CompletionFate = "committed" | "open" | "undone" | "lost";
 
+/** Tells a transaction from every other of its session: when it began, in microseconds. */
+export const TRANSACTION_MARK = sql`(extract(epoch from transaction_timestamp()) * 1000000)::bigint::text`;
+
 /** A completion that commits together with what user code writes. Runs in user code's transaction, with its settings. */
 export function completeWithEffects(schema: SqlText) {
   // The fence move: the last statement before the commit, so that the row is locked for that long only. A task whose
-  // cancellation was requested is not completed: its effects must not happen. Served by active_tasks_id_idx.
+  // cancellation was requested is not completed: its effects must not happen; nor is one whose body has ended the
+  // transaction that it was given ($4). Served by active_tasks_id_idx.
   const COMPLETE = statement(sql`
     with gone as (
       delete from ${schema}.active_tasks
        where task_id = $1::uuid and claim_id = $2::uuid and started_at is not null and cancel_requested_at is null
+         and ($4::text is null or $4 = ${TRANSACTION_MARK})
       returning *
     )
     insert into ${schema}.finished_tasks
@@ -32,8 +40,9 @@ export function completeWithEffects(schema: SqlText) {
       from gone
     returning task_id`);
 
-  const IS_CANCELLED = statement(sql`
-    select cancel_requested_at is not null as "isCancelled"
+  const WHY_NOT = statement(sql`
+    select case when $3::text <> ${TRANSACTION_MARK} then 'ended'
+                when cancel_requested_at is not null then 'cancelled' else 'lost' end as "answer"
       from ${schema}.active_tasks where task_id = $1::uuid and claim_id = $2::uuid`);
 
   // A row that can be locked is held by no other transaction. Neither locked nor done: it is being moved at this moment.
@@ -51,16 +60,20 @@ export function completeWithEffects(schema: SqlText) {
                 else 'lost' end as "fate"`);
 
   return {
-    /** "done", unless the claim may not be completed any more. `result` is JSON text. */
+    /**
+     * "done", unless the claim may not be completed any more, or ("ended") the transaction is not the one with this mark.
+     * `result` is JSON text.
+     */
     async complete(
       db: Db,
       { id, claimId }: Claim,
       result: string,
-    ): Promise<"done" | "cancelled" | "lost"> {
-      const done = await db.query(COMPLETE, [id, claimId, result]);
+      mark: string | null,
+    ): Promise<"done" | NotCompleted> {
+      const done = await db.query(COMPLETE, [id, claimId, result, mark]);
       if (done.length > 0) return "done";
-      const [held] = await db.query<{ isCancelled: boolean }>(IS_CANCELLED, [id, claimId]);
-      return held?.isCancelled === true ? "cancelled" : "lost";
+      const [row] = await db.query<{ answer: NotCompleted }>(WHY_NOT, [id, claimId, mark]);
+      return row?.answer ?? "lost";
     },
     async fate(db: Db, { id, claimId }: Claim): Promise<CompletionFate> {
       const [row] = await db.query<{ fate: CompletionFate }>(FATE, [id, claimId]);

@@ -19,6 +19,14 @@ export interface AdoptedTask extends ClaimedTask {
   readonly isStarted: boolean;
 }
 
+/** A task that a worker runs, as an operator would name it. */
+export interface RunningTask {
+  readonly id: string;
+  readonly name: string;
+  /** It has one of the flags that were asked for, set and true. */
+  readonly isResilient: boolean;
+}
+
 /** How a worker compares what it believes to hold with what is stored. */
 export function holdClaims(schema: SqlText) {
   // What is held, stored rows that this worker knows nothing of included. There is no index by worker (see the table):
@@ -60,9 +68,20 @@ export function holdClaims(schema: SqlText) {
        select * from ${schema}.submissions where task_id = stray.task_id limit 1
      ) as submission`);
 
+  // Asked once by a worker whose event loop is blocked. It reads what runs at this moment, as LIST does.
+  const RUNNING = statement(sql`
+    select held.task_id as "id", sent.name as "name",
+           exists (select from unnest($2::text[]) as flag (name) where sent.flags -> flag.name = 'true') as "isResilient"
+      from ${schema}.active_tasks as held
+      join ${schema}.submissions as sent on sent.task_id = held.task_id
+     where held.worker_id = $1 and held.started_at is not null
+     order by held.task_id`);
+
   return {
     list: (db: Db, workerId: string): Promise<StoredClaim[]> =>
       db.query<StoredClaim>(LIST, [workerId]),
+    running: (db: Db, workerId: string, flags: readonly string[]): Promise<RunningTask[]> =>
+      db.query<RunningTask>(RUNNING, [workerId, flags]),
     /** Those of them whose cancellation was requested. */
     cancelled: (db: Db, claims: readonly HeldClaim[]): Promise<HeldClaim[]> =>
       db.query<HeldClaim>(CANCELLED, [ids(claims), claimIds(claims)]),

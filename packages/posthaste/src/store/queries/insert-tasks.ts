@@ -1,4 +1,5 @@
 import { sql, statement, type Db, type SqlText } from "../sql.ts";
+import { isDatabase, type DatabaseIdentity } from "./identify-database.ts";
 
 /**
  * Tasks to insert, as one JSON text: one parameter whatever their number, which costs Node 0.6 × of what a set of
@@ -7,6 +8,8 @@ import { sql, statement, type Db, type SqlText } from "../sql.ts";
 export interface InsertTasks {
   /** Rows whose ids are new. Fails as a whole if one of them exists. */
   fresh(db: Db, rows: string): Promise<void>;
+  /** The same, unless the session is in another database than `home`: then false, and nothing is inserted. */
+  freshAt(db: Db, rows: string, home: DatabaseIdentity): Promise<boolean>;
   /** Rows of which some may exist, by id or by (name, key). Returns the ids that were inserted. */
   missing(db: Db, rows: string): Promise<ReadonlySet<string>>;
 }
@@ -19,6 +22,18 @@ export function insertTasks(schema: SqlText): InsertTasks {
     )
     insert into ${schema}.ready_tasks ${readyColumns}
     select ${readyValues} from incoming`);
+
+  const FRESH_AT = statement(sql`
+    with home as materialized (
+      select ${isDatabase(2)} as is_home
+    ), ${incoming}, stored as (
+      insert into ${schema}.submissions ${submissionColumns}
+      select ${submissionValues} from incoming where (select is_home from home)
+    ), lined as (
+      insert into ${schema}.ready_tasks ${readyColumns}
+      select ${readyValues} from incoming where (select is_home from home)
+    )
+    select from home where is_home`);
 
   // Keys in their order, then ids in theirs, so that two senders of the same ones wait for each other instead of
   // deadlocking. A batch may name an id twice (two callers of one client): that is one task.
@@ -40,6 +55,8 @@ export function insertTasks(schema: SqlText): InsertTasks {
     fresh: async (db, rows) => {
       await db.query(FRESH, [rows]);
     },
+    freshAt: async (db, rows, { system, oid }) =>
+      (await db.query(FRESH_AT, [rows, system, oid])).length > 0,
     missing: async (db, rows) => {
       const inserted = await db.query<{ id: string }>(MISSING, [rows]);
       return new Set(inserted.map((row) => row.id));

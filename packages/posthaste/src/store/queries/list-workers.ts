@@ -13,7 +13,7 @@ export interface ListedWorker {
   /** JSON text. */
   readonly metadata: string | null;
   readonly concurrency: number;
-  readonly state: "running" | "stopping" | "stopped" | "dead";
+  readonly state: "running" | "blocked" | "stopping" | "stopped" | "dead";
   readonly startedAt: Date;
   readonly lastHeartbeatAt: Date;
   readonly diedAt: Date | null;
@@ -23,13 +23,17 @@ export interface ListedWorker {
   readonly claimed: number;
 }
 
+/** From here on a worker is listed as blocked: the time between two of its heartbeats. */
+const BLOCKED_MS = sql`2000`;
+
 /** For an operator's eyes, now and then: it reads the registry, and what is under way at this moment. */
 export function listWorkers(schema: SqlText) {
   const LIST = statement(sql`
     select worker.worker_id as "id", worker.name as "name", worker.hostname as "hostname", worker.pid as "pid",
            worker.version as "version", to_jsonb(worker.queues) as "queues",
            to_jsonb(worker.task_names) as "taskNames", worker.metadata as "metadata", worker.concurrency as "concurrency",
-           worker.state as "state", worker.started_at as "startedAt", worker.last_heartbeat_at as "lastHeartbeatAt",
+           case when worker.state = 'running' and worker.loop_blocked_ms >= ${BLOCKED_MS} then 'blocked'
+                else worker.state end as "state", worker.started_at as "startedAt", worker.last_heartbeat_at as "lastHeartbeatAt",
            worker.died_at as "diedAt", worker.loop_blocked_ms as "loopBlockedMs",
            worker.state in ('running', 'stopping')
              and worker.last_heartbeat_at < statement_timestamp() - $1::float8 * interval '1 millisecond' as "isStale",

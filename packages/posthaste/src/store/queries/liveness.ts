@@ -36,6 +36,11 @@ export interface BeatReply {
   readonly stepsIn: boolean;
   /** Whether there is anybody else whose lock could be missing. */
   readonly hasOthers: boolean;
+  /**
+   * Of a worker that leads: how long until the first deadline of a waiting task, negative if it has passed. Null: none passes
+   * before the next heartbeat.
+   */
+  readonly deadlineMs: number | null;
 }
 
 /** The key of the one that looks after the others; keys of workers begin at 1. */
@@ -47,6 +52,14 @@ const HANDOVER = sql`interval '5 seconds'`;
 const IS_WATCHED = sql`state in ('running', 'stopping') and liveness_key is not null`;
 /** How old a heartbeat may be when the lock vanishes. An older one: it fell silent before that, and may be only frozen. */
 const FRESH = sql`interval '5 seconds'`;
+
+/**
+ * Which deadlines the leader looks at: what passes before its next heartbeat, and what has passed since the last one or since
+ * one that was late; what is older is the next round's. The range is short because, under an old snapshot, the index keeps an
+ * entry for every task that was claimed in time.
+ */
+const DEADLINES = sql`good_until > statement_timestamp() - interval '10 seconds'
+  and good_until < statement_timestamp() + interval '3 seconds'`;
 
 /**
  * Whether a worker's process lives. Its session holds an advisory lock; the kernel closes the socket of a dead process at
@@ -61,7 +74,7 @@ export function liveness(schemaName: string) {
     select pg_try_advisory_lock($1::integer, $2::integer) as "isHeld"`);
 
   // A worker that was declared dead stays dead: its tasks are somebody else's by now. The registry is read as it was
-  // before the statement; it has a row for each worker, and no index but by id.
+  // before the statement; it has a row for each worker, and no index but by id. Deadlines: ready_tasks_deadline_idx.
   const BEAT = statement(sql`
     with asked as materialized (
       select case $4 when 'wants to' then pg_try_advisory_lock($5::integer, ${LEADER}) else $4 = 'leads' end as leads
@@ -79,8 +92,19 @@ export function liveness(schemaName: string) {
                select from ${schema}.workers
                 where worker_id < $1 and ${IS_WATCHED} and last_heartbeat_at > clock_timestamp() - ${SILENT})
              as "stepsIn",
-           exists (select from ${schema}.workers where worker_id <> $1 and ${IS_WATCHED}) as "hasOthers"
+           exists (select from ${schema}.workers where worker_id <> $1 and ${IS_WATCHED}) as "hasOthers",
+           case when leads or $2::integer is null then (
+             select (extract(epoch from good_until - statement_timestamp()) * 1000)::float8
+               from ${schema}.ready_tasks where ${DEADLINES} order by good_until limit 1
+           ) end as "deadlineMs"
       from asked`);
+
+  // The first session after a promotion finds a new timeline. Nearly always it is known, and nothing is written.
+  const NOTE_TIMELINE = statement(sql`
+    insert into ${schema}.server_timelines (timeline)
+    select ${schema}.current_timeline()
+     where not exists (select from ${schema}.server_timelines where timeline = ${schema}.current_timeline())
+    on conflict do nothing`);
 
   const STEP_DOWN = statement(sql`select pg_advisory_unlock($1::integer, ${LEADER})`);
 
@@ -124,11 +148,11 @@ export function liveness(schemaName: string) {
          and lock_missing_since <= statement_timestamp() - $4::float8 * interval '1 millisecond'
          and last_heartbeat_at <= lock_missing_beat
          and lock_missing_since - lock_missing_beat < ${FRESH}
-         and pg_postmaster_start_time() < statement_timestamp() - $4::float8 * interval '1 millisecond'
+         and (select ${schema}.up_since()) < statement_timestamp() - $4::float8 * interval '1 millisecond'
          and (select pg_try_advisory_xact_lock($1::integer, $3::integer))
       returning worker_id
     )
-    select worker_id as "workerId", pg_notify($5, worker_id::text) from dead`);
+    select worker_id as "workerId", ${schema}.notify_unless_full($5, worker_id::text) from dead`);
 
   return {
     /**
@@ -145,7 +169,13 @@ export function liveness(schemaName: string) {
     async beat(db: Db, { workerId, key, loopBlockedMs, leading }: Beat): Promise<BeatReply> {
       const values = [workerId, key, Math.round(loopBlockedMs), leading, lockSpace];
       const [row] = await db.query<BeatReply>(BEAT, values);
-      return row ?? { state: null, leads: false, stepsIn: false, hasOthers: false };
+      return (
+        row ?? { state: null, leads: false, stepsIn: false, hasOthers: false, deadlineMs: null }
+      );
+    },
+    /** To be called with every new session: after a promotion all sessions are new. */
+    async noteTimeline(db: Db): Promise<void> {
+      await db.query(NOTE_TIMELINE);
     },
     async stepDown(db: Db): Promise<void> {
       await db.query(STEP_DOWN, [lockSpace]);

@@ -11,8 +11,8 @@ export interface ClaimRules {
   readonly maxClaimBatch: number;
   /** Whether tasks that are only claimed leave caps alone: with tasks fetched ahead, caps count what runs. */
   readonly isSoft: boolean;
-  /** Tasks of other names are left for workers that know them. Null: every name is taken. */
-  readonly names: readonly string[] | null;
+  /** Tasks of these names are left for workers that know them. Null: every name is taken. */
+  readonly unknownNames: readonly string[] | null;
 }
 
 export const noRules: ClaimRules = {
@@ -20,7 +20,7 @@ export const noRules: ClaimRules = {
   clusterWideCap: null,
   maxClaimBatch: 0,
   isSoft: false,
-  names: null,
+  unknownNames: null,
 };
 
 /** Lanes of queues that run. Served by the primary key of queues, once a lane. */
@@ -101,7 +101,7 @@ function pickPlain(schema: SqlText, isFree: SqlText, lock: SqlText): SqlText {
 export function rankedSteps(schema: SqlText, first: number): SqlText {
   const at = (n: number): SqlText => parameter(first + n);
   const [queues, caps, batch, cluster] = [at(0), at(1), at(2), at(3)];
-  const [isCounted, isSoft, names, most] = [at(4), at(5), at(6), at(7)];
+  const [isCounted, isSoft, unknownNames, most] = [at(4), at(5), at(6), at(7)];
   return sql`
     load as materialized (
       select busy.queue, busy.held
@@ -123,9 +123,9 @@ export function rankedSteps(schema: SqlText, first: number): SqlText {
            from ${schema}.ready_tasks as ready
           where ready.queue = lane.queue and ready.priority = lane.priority
             and ready.enqueued_at >= lane.mark and ready.enqueued_at <= statement_timestamp()
-            and (${names}::text[] is null or (
+            and (${unknownNames}::text[] is null or ((
               select sent.name from ${schema}.submissions as sent where sent.task_id = ready.task_id
-            ) = any (${names}::text[]))
+            ) = any (${unknownNames}::text[])) is not true)
           order by ready.enqueued_at, ready.task_id
           limit case when room.free <= 0 then 1 else least((${most}::int[])[lane.n], room.free + ${SPARE}) end
        ) as due
@@ -205,7 +205,7 @@ export function rankedValues(
   rules: ClaimRules,
   most: readonly number[],
 ): unknown[] {
-  const { queueCaps, clusterWideCap, maxClaimBatch, isSoft, names } = rules;
+  const { queueCaps, clusterWideCap, maxClaimBatch, isSoft, unknownNames } = rules;
   const wanted = [...new Set(lanes.map(({ queue }) => queue))];
   return [
     wanted,
@@ -214,7 +214,7 @@ export function rankedValues(
     clusterWideCap ?? UNLIMITED,
     isCapped(rules, wanted),
     isSoft,
-    names,
+    unknownNames,
     most,
   ];
 }

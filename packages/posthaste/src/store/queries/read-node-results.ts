@@ -12,13 +12,14 @@ export interface NodeResults {
   readonly ids: readonly string[];
 }
 
-/** One node of a run. Served by graph_nodes_id_idx and the primary key of workflow_nodes. */
+/** One node of a run. Served by graph_nodes_name_idx and the primary key of workflow_nodes. */
 export function readNodeResults(schema: SqlText) {
   const READ = statement(sql`
     select node.task_name as "task", ${schema}.workflow_items($1, $2) as "items",
            (select result from ${schema}.workflow_results($1, array[$2])) as "result"
       from ${schema}.workflows as run
-      join ${schema}.graph_nodes as node on node.graph_id = run.graph_id and node.id = $2
+      join ${schema}.graph_nodes as node
+        on node.graph_id::text || '/' || node.id = run.graph_id::text || '/' || $2
      where run.workflow_id = $1`);
 
   const IDS = statement(sql`

@@ -2,8 +2,11 @@ import type { RecoveryCause } from "../../domain/interruption.ts";
 import { parameter, sql, uuidArray, type SqlText } from "../sql.ts";
 import type { HeldClaim } from "./hold-claims.ts";
 
+/** Causes that the claims' own worker states. */
+export type ClaimsCause = Extract<RecoveryCause, "shutdown" | "worker cut off" | "claim unknown">;
+
 /** Causes that are judged by how long something has lasted. */
-export type TimedCause = Exclude<RecoveryCause, "lease expired" | "shutdown">;
+export type TimedCause = Exclude<RecoveryCause, "lease expired" | ClaimsCause>;
 
 /** Which tasks are meant. */
 export type RecoveryCriteria =
@@ -13,9 +16,11 @@ export type RecoveryCriteria =
       /** For tasks with one of the flags, present and true, the threshold is so many times longer. */
       readonly multiplier: number;
       readonly flags: readonly string[];
+      /** Judges at once, even though the server has started or was promoted a moment ago. */
+      readonly isForced?: boolean;
     }
   | { readonly cause: "lease expired" }
-  | { readonly cause: "shutdown"; readonly claims: readonly HeldClaim[] };
+  | { readonly cause: ClaimsCause; readonly claims: readonly HeldClaim[] };
 
 /** A cause as SQL, about a row of active_tasks called `held`. */
 export interface CauseText {
@@ -33,9 +38,10 @@ export interface CauseText {
 
 /** @param first number of the first of the parameters that `criteriaValues` gives */
 export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause, CauseText> {
-  const [threshold, multiplier, flags] = [0, 1, 2].map((n) => parameter(first + n));
-  if (threshold === undefined || multiplier === undefined || flags === undefined)
-    throw new TypeError("three parameters");
+  const threshold = parameter(first);
+  const multiplier = parameter(first + 1);
+  const flags = parameter(first + 2);
+  const isForced = parameter(first + 3);
   // A flag that is there and false is none.
   const thresholdMs = sql`(${threshold}::float8 * case when exists (
       select from ${schema}.submissions as sent cross join unnest(${flags}::text[]) as flag (name)
@@ -46,8 +52,8 @@ export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause
   const plainAgo = sql`(statement_timestamp() - ${threshold}::float8 * interval '1 millisecond')`;
   const isOld = (instant: SqlText): SqlText =>
     sql`(${instant} < ${plainAgo} and ${instant} < ${ago})`;
-  // After a start of the server nobody is silent for one threshold: while it was away nobody could say anything.
-  const isUp = isOld(sql`pg_postmaster_start_time()`);
+  // After a start or a promotion of the server nobody is silent for one threshold: while it was away nobody could say anything.
+  const isUp = sql`(${isForced}::boolean or ${isOld(sql`(select ${schema}.up_since())`)})`;
   // The latest of them: what was claimed long ago and vouched for may have started a moment ago.
   const claimSign = sql`greatest(held.heartbeat_at, held.started_at, held.claimed_at)`;
   const withOwner = sql`join ${schema}.workers as owner on owner.worker_id = held.worker_id`;
@@ -56,6 +62,13 @@ export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause
     locks: sql`for update of held skip locked`,
     thresholdMs,
     lastSignAt: claimSign,
+  };
+  // It waits for a lock: it is the owner that gives them back.
+  const named = {
+    ...plain,
+    condition: sql`held.task_id = any (${threshold}::uuid[]) and held.claim_id = any (${multiplier}::uuid[])`,
+    locks: sql`for update of held`,
+    thresholdMs: sql`0::float8`,
   };
   return {
     // That verdict was the checker's, and is for good. A worker that the sweeper has found has no lock_missing_since: if
@@ -100,22 +113,20 @@ export function causeTexts(schema: SqlText, first: number): Record<RecoveryCause
       word: sql`'run stale'`,
       condition: sql`held.started_at is not null and ${isOld(claimSign)} and ${isUp}`,
     },
-    // It waits for a lock: it is the owner that gives them back.
-    shutdown: {
-      ...plain,
-      word: sql`'shutdown'`,
-      condition: sql`held.task_id = any (${threshold}::uuid[]) and held.claim_id = any (${multiplier}::uuid[])`,
-      locks: sql`for update of held`,
-      thresholdMs: sql`0::float8`,
-    },
+    shutdown: { ...named, word: sql`'shutdown'` },
+    "worker cut off": { ...named, word: sql`'worker cut off'` },
+    "claim unknown": { ...named, word: sql`'claim unknown'` },
   };
 }
 
 export function criteriaValues(criteria: RecoveryCriteria): unknown[] {
   if (criteria.cause === "lease expired") return [];
-  if (criteria.cause === "shutdown") {
+  if ("claims" in criteria) {
     const { claims } = criteria;
     return [uuidArray(claims.map(({ id }) => id)), uuidArray(claims.map(({ claimId }) => claimId))];
   }
-  return [criteria.thresholdMs, criteria.multiplier, criteria.flags];
+  const { cause, thresholdMs, multiplier, flags, isForced = false } = criteria;
+  // A verdict that was made is applied whenever it was: its statement has no place for the last value.
+  const asked = [thresholdMs, multiplier, flags];
+  return cause === "worker crashed" ? asked : [...asked, isForced];
 }

@@ -1,6 +1,14 @@
 import { lockKey } from "../lock-keys.ts";
 import { sql, statement, type Db, type SqlText } from "../sql.ts";
 
+export interface Idle {
+  readonly thresholdMs: number;
+  /** The worker that sweeps; null: none does. */
+  readonly exceptId: string | null;
+  /** Judges at once, even though the server has started or was promoted a moment ago. */
+  readonly isForced: boolean;
+}
+
 /** Workers that fell silent: their rows. What they hold is recover-tasks.ts's. */
 export function sweepWorkers(schemaName: string, schema: SqlText) {
   // By schema: sweeps of two schemas in one database do not know each other.
@@ -8,11 +16,12 @@ export function sweepWorkers(schemaName: string, schema: SqlText) {
   const TRY_LOCK = statement(sql`select pg_try_advisory_xact_lock($1::bigint) as "isMine"`);
 
   // One that holds a task still is left as it is, and looked at again: it was skipped, is resilient and has more time,
-  // or was claimed at this moment. After a start of the server nobody is silent for one threshold.
+  // or was claimed at this moment. After a start or a promotion of the server nobody is silent for one threshold.
   const IS_OVER = sql`
-    worker.state in ('running', 'stopping')
+    worker.state in ('running', 'stopping') and worker.worker_id is distinct from $2::uuid
     and worker.last_heartbeat_at < statement_timestamp() - $1::float8 * interval '1 millisecond'
-    and pg_postmaster_start_time() < statement_timestamp() - $1::float8 * interval '1 millisecond'
+    and ($3::boolean
+         or (select ${schema}.up_since()) < statement_timestamp() - $1::float8 * interval '1 millisecond')
     and not exists (select from ${schema}.active_tasks as held where held.worker_id = worker.worker_id)`;
 
   const FIND = statement(sql`
@@ -28,8 +37,12 @@ export function sweepWorkers(schemaName: string, schema: SqlText) {
           for update skip locked))
     returning worker.worker_id as "workerId"`);
 
-  const ids = async (db: Db, text: typeof MARK, thresholdMs: number): Promise<string[]> => {
-    const rows = await db.query<{ workerId: string }>(text, [thresholdMs]);
+  const ids = async (
+    db: Db,
+    text: typeof MARK,
+    { thresholdMs, exceptId, isForced }: Idle,
+  ): Promise<string[]> => {
+    const rows = await db.query<{ workerId: string }>(text, [thresholdMs, exceptId, isForced]);
     return rows.map(({ workerId }) => workerId);
   };
 
@@ -39,8 +52,8 @@ export function sweepWorkers(schemaName: string, schema: SqlText) {
       const [row] = await db.query<{ isMine: boolean }>(TRY_LOCK, [KEY]);
       return row?.isMine ?? false;
     },
-    findIdle: (db: Db, thresholdMs: number): Promise<string[]> => ids(db, FIND, thresholdMs),
+    findIdle: (db: Db, idle: Idle): Promise<string[]> => ids(db, FIND, idle),
     /** For good: one that comes back registers anew. Returns who is dead now. */
-    markIdle: (db: Db, thresholdMs: number): Promise<string[]> => ids(db, MARK, thresholdMs),
+    markIdle: (db: Db, idle: Idle): Promise<string[]> => ids(db, MARK, idle),
   };
 }

@@ -3,7 +3,7 @@
  * claims, and looks after the other workers if it is the one that does. Nothing that goes wrong ends it: a session that is
  * lost or does not answer is replaced.
  */
-import { isRepeatable } from "../../engine/repeat-safely.ts";
+import { mayPass } from "../../engine/repeat-safely.ts";
 import { Backoff } from "../../runtime/backoff.ts";
 import { Bell } from "../../runtime/bell.ts";
 import { pause } from "../../runtime/pause.ts";
@@ -12,6 +12,7 @@ import { openSession } from "../../store/open-session.ts";
 import type { HeldClaim } from "../../store/queries/hold-claims.ts";
 import type { Role } from "../../store/queries/vouch.ts";
 import { createStore, type Store } from "../../store/store.ts";
+import { BlockedWorker } from "./blocked-worker.ts";
 import { DeathWatch } from "./death-watch.ts";
 import type { LoopWatch } from "./loop-watch.ts";
 import type { FromLiveness, WatchedWorker } from "./messages.ts";
@@ -45,6 +46,8 @@ export interface LifelineOptions {
 }
 
 export class Lifeline {
+  readonly worker: WatchedWorker;
+  readonly blocked: BlockedWorker;
   readonly #options: LifelineOptions;
   readonly #store: Store;
   readonly #bell = new Bell();
@@ -53,6 +56,8 @@ export class Lifeline {
   readonly #snapshots: Snapshots;
   readonly #lookEveryMs: number;
   readonly #done: Promise<void>;
+  #session: Connection | undefined;
+  #key: number | null = null;
   #isRegistered = false;
   #isFenced = false;
   #isTroubled = false;
@@ -65,10 +70,13 @@ export class Lifeline {
   #lookAt = 0;
   /** When everything that was due had last been written. */
   #heardAt = performance.now();
+  #saidHeardAt = -Infinity;
 
   constructor(options: LifelineOptions) {
     const { worker } = options;
     this.#options = options;
+    this.worker = worker;
+    this.blocked = new BlockedWorker(worker, options.loop);
     this.#store = createStore(worker.schema);
     this.#roles = {
       runner: new Vouching(worker.runnerHeartbeatIntervalMs),
@@ -85,6 +93,16 @@ export class Lifeline {
     this.#bell.ring();
   }
 
+  get isRegistered(): boolean {
+    return this.#isRegistered;
+  }
+
+  /** A last heartbeat before the process is ended, so that recoveries can say why. Never rejects. */
+  async storeBlocked(): Promise<void> {
+    if (this.#session === undefined) return;
+    await this.#beat(this.#session, this.#key).catch(() => undefined); // the database is away: the process ends all the same
+  }
+
   hold(running: readonly HeldClaim[], ahead: readonly HeldClaim[]): void {
     const now = performance.now();
     this.#roles.runner.hold(running, now);
@@ -98,6 +116,7 @@ export class Lifeline {
     const now = performance.now();
     const silentMs = this.#roles.runner.oldestSignMs(now);
     const isCutOff = now - this.#heardAt > worker.beatMs + HICCUP_MS;
+    if (this.blocked.needsTasks) this.#bell.ring();
     const isSilent = isCutOff && silentMs > worker.runningStaleThresholdMs * FENCE_AT;
     if (isSilent && !this.#isFenced) {
       this.#isFenced = true;
@@ -122,6 +141,7 @@ export class Lifeline {
       } catch (error) {
         this.#trouble(error);
       }
+      this.#session = undefined;
       await session?.close();
       this.#holdsLead = false;
       this.#lead(false);
@@ -147,11 +167,17 @@ export class Lifeline {
       session.backendPid === null
         ? null
         : await answered(session, this.#store.liveness.takeLock(session));
+    [this.#session, this.#key] = [session, key];
     const maySpeakAt = performance.now() + Math.max(SETTLE_MS, this.#options.worker.crashGraceMs);
     this.#beatAt = 0;
     this.#lookAt = 0;
+    let isTimelineNoted = false;
     while (!signal.aborted && session.isOpen) {
       const now = performance.now();
+      if (this.#isRegistered && !isTimelineNoted) {
+        await answered(session, this.#store.liveness.noteTimeline(session));
+        isTimelineNoted = true;
+      }
       if (this.#isRegistered && now >= this.#beatAt) {
         await this.#beat(session, key);
         onBeat();
@@ -160,6 +186,7 @@ export class Lifeline {
       await this.#vouch(session, "runner");
       await this.#vouch(session, "claimer");
       if (this.#isRegistered) this.#heard();
+      if (this.blocked.needsTasks) await this.#readTasks(session);
       if (this.#isLooking && key !== null && now >= this.#lookAt)
         await this.#look(session, maySpeakAt);
       if (this.#isRegistered && this.#snapshots.isDue(now)) await this.#snapshot(session);
@@ -206,7 +233,7 @@ export class Lifeline {
     this.#holdsLead = reply.leads;
     // Without a session of one's own nobody can be the only one; everything that leaders do is right with many of them.
     this.#lead(reply.leads || reply.stepsIn || key === null);
-    this.#say({ kind: "beating" });
+    if (reply.deadlineMs !== null) this.#say({ kind: "deadline", inMs: reply.deadlineMs });
   }
 
   async #vouch(session: Connection, role: Role): Promise<void> {
@@ -225,11 +252,22 @@ export class Lifeline {
     vouching.vouched(due, ids, performance.now());
   }
 
+  async #readTasks(session: Connection): Promise<void> {
+    const { workerId, resilientFlags } = this.worker;
+    const reading = this.#store.holdClaims.running(session, workerId, resilientFlags);
+    this.blocked.runs(await answered(session, reading));
+  }
+
   #heard(): void {
-    this.#heardAt = performance.now();
+    const now = performance.now();
+    this.#heardAt = now;
+    if (now - this.#saidHeardAt >= this.worker.beatMs / 2) {
+      this.#saidHeardAt = now;
+      this.#say({ kind: "heard" });
+    }
     if (!this.#isFenced) return;
     this.#isFenced = false;
-    this.#say({ kind: "heard again" });
+    this.#say({ kind: "unfenced" });
   }
 
   async #look(session: Connection, maySpeakAt: number): Promise<void> {
@@ -265,7 +303,7 @@ export class Lifeline {
   #trouble(error: unknown): void {
     if (this.#isTroubled || this.#stop.signal.aborted) return;
     this.#isTroubled = true;
-    this.#say({ kind: "trouble", error: String(error), isAway: isRepeatable(error) });
+    this.#say({ kind: "trouble", error: String(error), isAway: mayPass(error) });
   }
 
   #say(message: Say): void {

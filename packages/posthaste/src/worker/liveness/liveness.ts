@@ -2,6 +2,7 @@
 import type { Logger } from "../../domain/logger.ts";
 import { pause } from "../../runtime/pause.ts";
 import type { HeldClaim } from "../../store/queries/hold-claims.ts";
+import { HeardSteadily } from "./heard-steadily.ts";
 import { livenessThread } from "./liveness-thread.ts";
 import type { FromLiveness, WatchedWorker } from "./messages.ts";
 
@@ -34,12 +35,15 @@ export class Liveness {
   readonly #beating = new AbortController();
   readonly #left = new AbortController();
   #publishing: NodeJS.Timeout | undefined;
+  readonly #heard: HeardSteadily;
   #wasHolding = false;
   #leads = false;
+  #onDeadline: (inMs: number) => void = () => undefined;
 
   constructor(options: LivenessOptions) {
     this.#options = options;
     const { worker } = options;
+    this.#heard = new HeardSteadily(worker.beatMs);
     livenessThread.watch({
       worker,
       hear: (message) => this.#hear(message),
@@ -58,6 +62,16 @@ export class Liveness {
     return this.#leads;
   }
 
+  /** Whether this worker may judge others that have been silent for so long: see heard-steadily.ts. */
+  mayJudge(thresholdMs: number): boolean {
+    return this.#heard.mayJudge(thresholdMs, performance.now());
+  }
+
+  /** While this worker leads, `hear` is told of the first deadline of a waiting task, shortly before or after it passes. */
+  hearDeadlines(hear: (inMs: number) => void): void {
+    this.#onDeadline = hear;
+  }
+
   /** The worker's row stands. Resolves when others can see that it lives, or after a while if they cannot. */
   async begin(): Promise<void> {
     const { worker, log } = this.#options;
@@ -67,11 +81,12 @@ export class Liveness {
       log.warn("no heartbeat could be written yet; the worker begins, and goes on trying");
   }
 
-  async end(): Promise<void> {
+  /** @param isSilent the database would not answer its session's goodbye */
+  async end(isSilent = false): Promise<void> {
     clearInterval(this.#publishing);
     const { workerId } = this.#options.worker;
     livenessThread.say({ kind: "leave", workerId });
-    await pause(LEAVE_MS, this.#left.signal);
+    await pause(isSilent ? 0 : LEAVE_MS, this.#left.signal);
     livenessThread.forget(workerId);
   }
 
@@ -87,13 +102,16 @@ export class Liveness {
   #hear(message: FromLiveness): void {
     const { log, worker, onDead, onFence, onLongBlock } = this.#options;
     switch (message.kind) {
-      case "beating":
+      case "heard":
+        this.#heard.heard(performance.now());
         return this.#beating.abort();
       case "left":
         return this.#left.abort();
       case "leads":
         this.#leads = message.leads;
         return;
+      case "deadline":
+        return this.#onDeadline(message.inMs);
       case "dead":
         log.error(
           "this worker was declared dead: its tasks are taken from it, and it registers anew",
@@ -105,7 +123,7 @@ export class Liveness {
           "no heartbeat has been written for too long: others may take the tasks, so they are aborted here",
         );
         return onFence(true);
-      case "heard again":
+      case "unfenced":
         log.info("heartbeats are written again");
         return onFence(false);
       case "was blocked":

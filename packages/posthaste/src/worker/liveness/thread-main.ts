@@ -1,5 +1,6 @@
 /** The liveness thread begins here. One for a process, whatever number of workers it has. */
 import { parentPort, workerData } from "node:worker_threads";
+import { BlockedProcess } from "./blocked-process.ts";
 import { Lifeline } from "./lifeline.ts";
 import { LoopWatch } from "./loop-watch.ts";
 import type { FromLiveness, ToLiveness } from "./messages.ts";
@@ -9,6 +10,7 @@ if (parentPort === null) throw new Error("this module is a thread's, and begins 
 const port = parentPort;
 const memory = workerData as SharedArrayBuffer;
 const loop = new LoopWatch();
+const blockedProcess = new BlockedProcess(loop);
 const lifelines = new Map<string, Lifeline>();
 const say = (message: FromLiveness): void => port.postMessage(message);
 
@@ -18,6 +20,7 @@ setInterval(() => {
     if (blockedMs !== undefined) say({ kind: "was blocked", workerId, blockedMs });
     lifeline.tick();
   }
+  blockedProcess.look([...lifelines.values()].filter(({ isRegistered }) => isRegistered));
 }, LoopWatch.everyMs);
 
 port.on("message", (message: ToLiveness) => {

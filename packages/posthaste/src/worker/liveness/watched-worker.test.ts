@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readConfig } from "../../domain/config.ts";
 import { readWorkerOptions } from "../../domain/worker-options.ts";
-import { beatMs } from "./watched-worker.ts";
+import { beatMs, watchedWorker } from "./watched-worker.ts";
 
 function beatOf(given: object, options: object = {}): number {
   const { config } = readConfig(given, {});
@@ -17,7 +17,25 @@ test("and more often where something depends on it", () => {
   const soon = { runnerHeartbeatIntervalMs: 1_000, runningStaleThresholdMs: 2_000 };
   expect(beatOf({ recovery: soon })).toBe(500);
   const swept = { heartbeatIntervalMs: 100, sweepThresholdMs: 200 };
-  expect(beatOf({ workerRecovery: swept })).toBe(100);
-  expect(beatOf({}, swept)).toBe(100);
+  expect(beatOf({ workerRecovery: swept })).toBe(50);
+  expect(beatOf({}, swept)).toBe(50);
   expect(beatOf({ workerRecovery: { ...swept, enabled: false } })).toBe(2_000);
+});
+
+test.each([
+  [{}, {}, "exit"],
+  [{}, { onBlocked: "report" }, "report"],
+  // Where stale tasks are left to their worker, its process is not ended either.
+  [{ recovery: { autoFailStaleRunning: false } }, { onBlocked: "exit" }, "report"],
+])("config %j with options %j: a blocked process is told to %s", (given, options, onBlocked) => {
+  const { config } = readConfig(given, {});
+  const { plan } = readWorkerOptions(options, config, 2);
+  const database = { url: "postgres://a", sessionUrl: "postgres://a", poolSize: 1 };
+  expect(watchedWorker("a", { ...database, preparedStatements: true }, config, plan)).toMatchObject(
+    {
+      onBlocked,
+      resilientFlags: ["infrastructure_resilient"],
+      resilientMultiplier: 3,
+    },
+  );
 });

@@ -15,7 +15,8 @@ export function watchedWorker(
 ): WatchedWorker {
   const { recovery, schema, claimLeaseMs } = config;
   const { runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs } = recovery;
-  const { crashGraceMs, runningStaleThresholdMs } = recovery;
+  const { crashGraceMs, runningStaleThresholdMs, autoFailStaleRunning } = recovery;
+  const { resilientTaskFlags, resilientSweepThresholdMultiplier } = plan.workerRecovery;
   return {
     workerId,
     url: sessionUrl,
@@ -29,24 +30,29 @@ export function watchedWorker(
     claimLeaseMs,
     crashGraceMs,
     runningStaleThresholdMs,
+    resilientFlags: resilientTaskFlags,
+    resilientMultiplier: resilientSweepThresholdMultiplier,
+    // Where stale tasks are left to their worker, so is its process.
+    onBlocked: autoFailStaleRunning ? plan.onBlocked : "report",
     config: JSON.stringify(effectiveConfig(config, plan)),
   };
 }
 
 /**
  * Twice within a grace: a worker that reconnects is heard of before its grace is over. Often enough to say, when its tasks
- * are taken from it, that its event loop is blocked. And as often as sweepers were told to expect.
+ * are taken from it, that its event loop is blocked. And more often than sweepers were told to expect, so that none of them
+ * judges others while it cannot be heard itself.
  */
 export function beatMs(
   { recovery }: Pick<Config, "recovery">,
   { workerRecovery }: Pick<WorkerPlan, "workerRecovery">,
 ): number {
   const { crashGraceMs, runningStaleThresholdMs } = recovery;
-  const { enabled, heartbeatIntervalMs } = workerRecovery;
+  const { enabled, heartbeatIntervalMs, sweepThresholdMs } = workerRecovery;
   return Math.min(
     LONGEST_BEAT_MS,
     crashGraceMs / 2.5,
     runningStaleThresholdMs / 4,
-    enabled ? heartbeatIntervalMs : Infinity,
+    enabled ? Math.min(heartbeatIntervalMs, sweepThresholdMs / 4) : Infinity,
   );
 }

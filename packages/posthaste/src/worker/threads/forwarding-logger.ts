@@ -1,26 +1,21 @@
 /** The logger of a body on a thread: its lines are written by the main one. */
 import { inspect } from "node:util";
-import type { Logger, LogLine } from "../../domain/logger.ts";
+import { loggerOf, type Logger } from "../../domain/logger.ts";
 import type { AttemptFacts, FromThread } from "./messages.ts";
 
 export function forwardingLogger(
   { taskId, claimId }: AttemptFacts,
   say: (line: FromThread) => void,
 ): Logger {
-  const line =
-    (level: keyof Logger): LogLine =>
-    (first: object | string, text?: string): void => {
-      const given = typeof first === "string" ? {} : first;
-      const message = typeof first === "string" ? first : (text ?? "");
-      const said = { kind: "log", taskId, claimId, level, message } as const;
-      try {
-        say({ ...said, fields: given });
-      } catch {
-        // A function, a proxy, a socket: it cannot leave the thread, and a line must not fail the task that wrote it.
-        say({ ...said, fields: inspected(given) });
-      }
-    };
-  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  return loggerOf((level, fields, message) => {
+    const said = { kind: "log", taskId, claimId, level, message } as const;
+    try {
+      say({ ...said, fields });
+    } catch {
+      // A function, a proxy, a socket: it cannot leave the thread, and a line must not fail the task that wrote it.
+      say({ ...said, fields: inspected(fields) });
+    }
+  });
 }
 
 function inspected(fields: object): object {

@@ -1,8 +1,7 @@
 /** One thread, seen from the main one: it runs a call at a time until it is spent, told to end, or dead. */
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { childLogger } from "../../domain/child-logger.ts";
-import type { Logger } from "../../domain/logger.ts";
+import { childLogger, type Logger } from "../../domain/logger.ts";
 import type { TaskFailure } from "../../domain/result.ts";
 import type { AbortReason } from "../../domain/task-aborted.ts";
 import { pause } from "../../runtime/pause.ts";
@@ -134,7 +133,7 @@ export class PoolThread implements Holder {
   #logLine({ taskId, claimId, level, fields, message }: FromThread & { kind: "log" }): void {
     const call = this.#holds(claimId) ? this.#run?.call : undefined;
     // What a body left running may log after its end.
-    const log = call?.log ?? childLogger(this.#options.log, { taskId });
+    const log = call?.log ?? childLogger(this.#options.log, { task: taskId });
     log[level](fields, message);
   }
 

@@ -1,0 +1,236 @@
+-- Writes commit although the server's notification queue is full.
+--
+-- The queue (8 GB unless max_notify_queue_pages says otherwise) fills up while a session listens and never ends its
+-- transaction. A transaction that has notified is then refused when it commits (54000), with all that it wrote. Workers and
+-- waiters poll: a notification that is left out costs them time, never a task.
+
+-- Refused from 0.9 on, so that transactions that are about to commit have room.
+create function @schema.notify_unless_full(channel text, payload text) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+begin
+  if pg_notification_queue_usage() < 0.9 then perform pg_notify(channel, payload); end if;
+end
+$$;
+
+-- Tells those who wait for these tasks that they have ended, each on its own channel, 200 ids a message (a message
+-- holds 8,000 bytes). To be called in a statement of its own after the commit that ended them: in the same one, a
+-- waiter that registers meanwhile and this look-up can miss each other. While the queue is full, waiters stay registered.
+-- A row that somebody else is deleting is skipped: its waiter is being told, or is leaving. Who never waits cannot
+-- deadlock, and these rows are never updated, so a ctid stays what it was. Without sequential scans: with
+-- one, a plan from an emptier moment compared the place of every waiter with the place of every row to delete.
+create or replace function @schema.notify_waiters(ids uuid[]) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+  told record;
+begin
+  if pg_notification_queue_usage() >= 0.9 then return; end if;
+  for told in
+    with gone as (
+      delete from @schema.waiters
+       where ctid = any (array(
+         select ctid from @schema.waiters where task_id = any (ids) for update skip locked))
+      returning channel, task_id
+    ), numbered as (
+      select channel, task_id, (row_number() over (partition by channel) - 1) / 200 as message from gone
+    )
+    select channel, string_agg(task_id::text, ',') as payload from numbered group by channel, message
+  loop
+    perform pg_notify(told.channel, told.payload);
+  end loop;
+end
+$$;
+
+-- Sends a task; its worker is woken when the caller's transaction commits. The same name and key return the same task.
+--   select posthaste.send('add-numbers', '{"a": 2, "b": 3}');
+--   select posthaste.send('mail', '{"to": "a@b.c"}', priority => 1, run_at => now() + interval '1 hour');
+create or replace function @schema.send(
+  name text, input jsonb default 'null', queue text default 'default', priority integer default 100,
+  run_at timestamptz default null, good_until timestamptz default null, key text default null,
+  options jsonb default null, flags jsonb default null
+) returns uuid
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  sent_id uuid := @schema.uuid_v7();
+  sent_at timestamptz := clock_timestamp();
+begin
+  if coalesce(length(send.name), 0) not between 1 and 255 then
+    raise exception 'posthaste: a task name has 1 to 255 characters, got %', coalesce(length(send.name), 0)
+      using errcode = 'check_violation';
+  end if;
+  if send.queue is null or send.queue !~ '^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,99}$' then
+    raise exception 'posthaste: % is not a queue name', coalesce(quote_literal(send.queue), 'null')
+      using errcode = 'check_violation', hint = 'Letters, digits and _ . : - only, 100 characters at most.';
+  end if;
+  if send.priority is null or send.priority not between 1 and 100 then
+    raise exception 'posthaste: priority is a number from 1 (first) to 100, got %', send.priority
+      using errcode = 'check_violation';
+  end if;
+  loop
+    insert into @schema.submissions
+      (task_id, name, queue, priority, input, options, flags, sent_at, run_at, good_until, key)
+    values (sent_id, send.name, send.queue, send.priority, coalesce(send.input, 'null'), send.options, send.flags,
+            sent_at, case when send.run_at > sent_at then send.run_at end, send.good_until, send.key)
+    on conflict (name, key) where key is not null do nothing;
+    exit when found;
+    select task_id into sent_id from @schema.submissions where name = send.name and key = send.key;
+    if found then return sent_id; end if; -- else it was pruned between the two statements: insert again
+    sent_id := @schema.uuid_v7();
+  end loop;
+  insert into @schema.ready_tasks (task_id, queue, priority, enqueued_at, good_until)
+  values (sent_id, send.queue, send.priority, greatest(coalesce(send.run_at, sent_at), sent_at), send.good_until);
+  perform @schema.notify_unless_full(@schema.queue_channel(send.queue),
+    send.priority || ':' || greatest(0, ceil(extract(epoch from coalesce(send.run_at, sent_at) - sent_at) * 1000)));
+  return sent_id;
+end
+$$;
+
+-- Separate statements, repeated: a task that moves between two tables is missed by a statement that looks at both with
+-- one snapshot.
+create or replace function @schema.cancel_task(id uuid) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  cancelled constant jsonb := '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}';
+  runner uuid;
+  its_claim uuid;
+begin
+  for round in 1..1000 loop
+    with gone as (
+      delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(cancel_task.id))) returning *
+    )
+    insert into @schema.finished_tasks
+      (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, cancel_requested_at, error_code,
+       error)
+    select task_id, 'CANCELLED', enqueued_at, clock_timestamp(), run_no, retry_count, crash_count, clock_timestamp(),
+           'TASK_CANCELLED', cancelled
+      from gone;
+    if found then
+      perform @schema.notify_waiters(array[cancel_task.id]);
+      return 'cancelled';
+    end if;
+
+    -- Claimed, but its body has not begun: the claim's owner will find that its claim is gone.
+    with gone as (
+      delete from @schema.active_tasks where task_id = cancel_task.id and started_at is null returning *
+    )
+    insert into @schema.finished_tasks
+      (task_id, status, enqueued_at, claimed_at, finished_at, worker_id, run_no, retry_count, crash_count,
+       cancel_requested_at, error_code, error)
+    select task_id, 'CANCELLED', enqueued_at, claimed_at, clock_timestamp(), worker_id, run_no, retry_count,
+           crash_count, clock_timestamp(), 'TASK_CANCELLED', cancelled
+      from gone;
+    if found then
+      perform @schema.notify_waiters(array[cancel_task.id]);
+      return 'cancelled';
+    end if;
+
+    update @schema.active_tasks
+       set cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp())
+     where task_id = cancel_task.id and started_at is not null
+    returning worker_id, claim_id into runner, its_claim;
+    if found then
+      perform @schema.notify_unless_full(@schema.worker_channel(runner), 'cancel ' || cancel_task.id || ' ' || its_claim);
+      return 'requested';
+    end if;
+
+    perform from @schema.finished_tasks where task_id = cancel_task.id;
+    if found then return 'finished'; end if;
+    perform from @schema.submissions where task_id = cancel_task.id;
+    if not found then return null; end if;
+  end loop;
+  raise exception 'posthaste: task % kept moving', cancel_task.id
+    using hint = 'Call cancel() in a READ COMMITTED transaction.', errcode = 'serialization_failure';
+end
+$$;
+
+-- Takes a claimed or running task from its owner and puts it back at its old place in the line. The owner's late
+-- result changes nothing. 'requeued', 'cancelled' (its cancellation had been requested), 'pending' (nobody held it),
+-- 'finished', or null: there is no such task.
+create or replace function @schema.requeue(id uuid) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  held @schema.active_tasks;
+  sent record;
+begin
+  perform @schema.lock_runs_of(array[requeue.id]);
+  for round in 1..1000 loop
+    delete from @schema.active_tasks where task_id = requeue.id returning * into held;
+    if found then
+      held.run_no := coalesce(held.run_no, (held.started_at is not null)::integer);
+      if held.cancel_requested_at is not null then
+        insert into @schema.finished_tasks
+          (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, run_no, retry_count,
+           crash_count, cancel_requested_at, error_code, error)
+        values (held.task_id, 'CANCELLED', held.enqueued_at, held.claimed_at, held.started_at, clock_timestamp(),
+                held.worker_id, held.run_no, held.retry_count, held.crash_count, held.cancel_requested_at,
+                'TASK_CANCELLED',
+                '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}');
+        perform @schema.notify_waiters(array[requeue.id]);
+        perform @schema.advance_and_tell(array[requeue.id]);
+        return 'cancelled';
+      end if;
+      if held.started_at is not null then
+        insert into @schema.attempts
+          (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
+        values (held.task_id, held.run_no, held.claim_id, held.worker_id,
+                coalesce(held.claimed_at, held.started_at), held.started_at, clock_timestamp(), 'INTERRUPTED');
+      end if;
+      select queue, priority, coalesce(run_at, sent_at) as first_due_at into sent
+        from @schema.submissions where task_id = held.task_id;
+      insert into @schema.ready_tasks
+        (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+      values (held.task_id, sent.queue, sent.priority, coalesce(held.enqueued_at, sent.first_due_at), held.good_until,
+              held.run_no, held.retry_count, held.crash_count);
+      perform @schema.notify_unless_full(@schema.queue_channel(sent.queue), sent.priority || ':back');
+      return 'requeued';
+    end if;
+    perform from @schema.ready_row(requeue.id);
+    if found then return 'pending'; end if;
+    perform from @schema.finished_tasks where task_id = requeue.id;
+    if found then return 'finished'; end if;
+    perform from @schema.submissions where task_id = requeue.id;
+    if not found then return null; end if;
+  end loop;
+  raise exception 'posthaste: task % kept moving', requeue.id
+    using hint = 'Call requeue() in a READ COMMITTED transaction.', errcode = 'serialization_failure';
+end
+$$;
+
+-- Nothing of a paused queue is claimed or started; what runs goes on. Workers are told at once, and see it for
+-- themselves at their next claim. True if that changed anything.
+create or replace function @schema.pause_queue(name text) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+begin
+  if name is null or name !~ '^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,99}$' then
+    raise exception 'posthaste: % is not a queue name', coalesce(quote_literal(name), 'null')
+      using errcode = 'check_violation', hint = 'Letters, digits and _ . : - only, 100 characters at most.';
+  end if;
+  insert into @schema.queues as known (queue, paused_at) values (name, clock_timestamp())
+  on conflict (queue) do update set paused_at = excluded.paused_at where known.paused_at is null;
+  if not found then return false; end if;
+  perform @schema.notify_unless_full(@schema.queue_channel(name), 'paused');
+  return true;
+end
+$$;
+
+create or replace function @schema.resume_queue(name text) returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+begin
+  update @schema.queues set paused_at = null where queue = name and paused_at is not null;
+  if not found then return false; end if;
+  perform @schema.notify_unless_full(@schema.queue_channel(name), 'resumed');
+  return true;
+end
+$$;
+
+-- Wakes workers and waiters.
+create or replace function @schema.tell_news(news jsonb) returns void
+language plpgsql volatile as $$
+begin
+  perform @schema.notify_unless_full(@schema.queue_channel(lane ->> 0), (lane ->> 1) || ':0')
+     from (select distinct lane from jsonb_array_elements(news -> 'woken') as lane) as lanes;
+  perform @schema.notify_waiters(array(select jsonb_array_elements_text(news -> 'ended')::uuid));
+end
+$$;

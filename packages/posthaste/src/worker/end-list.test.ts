@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import type { SettledTask } from "../store/queries/settle-tasks.ts";
+import { EndList } from "./end-list.ts";
+
+function ended(id: string, edge: SettledTask["edge"] = "succeed"): SettledTask {
+  return { id, claimId: `claim of ${id}`, edge, ran: true };
+}
+
+function listOf(...ends: readonly SettledTask[]): EndList<SettledTask> {
+  const list = new EndList<SettledTask>(100);
+  for (const end of ends) list.add(end);
+  return list;
+}
+
+test("a refused end waits for growing pauses of at most five seconds, and holds nobody up", () => {
+  const [bad, good] = [ended("bad"), ended("good")];
+  const list = listOf(bad, good);
+  let now = 0;
+  const waits: number[] = [];
+  for (let n = 0; n < 8; n++) {
+    list.refuse(bad, now);
+    waits.push(list.retryInMs(now));
+    expect(list.next(now)).toEqual([good]);
+    now += list.retryInMs(now);
+    expect(list.next(now)).toEqual([bad]);
+  }
+  expect(waits[0]).toBeLessThan(700);
+  expect(waits[2]).toBeGreaterThan(waits[0] ?? 0);
+  expect(Math.round(Math.max(...waits))).toBeLessThanOrEqual(5_000);
+  expect([list.length, list.refusedCount]).toEqual([2, 1]);
+  list.written([bad, good]);
+  expect([list.length, list.refusedCount, list.retryInMs(now)]).toEqual([0, 0, Infinity]);
+});
+
+test("a refusal counts when another end with its edge was written since the one before", () => {
+  const bad = ended("bad");
+  const list = listOf(bad);
+  expect(list.refuse(bad, 0)).toEqual({ isFirst: true, count: 1 });
+  expect(list.refuse(bad, 0)).toEqual({ isFirst: false, count: 1 });
+  list.written([ended("given back", "release")]);
+  expect(list.refuse(bad, 0)).toMatchObject({ count: 1 });
+  list.written([ended("good")]);
+  list.written([ended("good, too")]);
+  expect(list.refuse(bad, 0)).toMatchObject({ count: 2 });
+  expect(list.refuse(bad, 0)).toMatchObject({ count: 2 });
+});
+
+test("what was postponed beside others is not counted as refused", () => {
+  const [bad, other] = [ended("bad"), ended("other")];
+  const list = listOf(bad, other);
+  list.postpone(other, 0);
+  expect([list.refusedCount, list.next(0)]).toEqual([1, [bad]]);
+  expect(list.refuse(other, 0)).toEqual({ isFirst: false, count: 1 });
+});
+
+test("retryNow ends every pause", () => {
+  const bad = ended("bad");
+  const list = listOf(bad);
+  list.refuse(bad, 0);
+  expect(list.next(0)).toEqual([]);
+  list.retryNow();
+  expect([list.hasNext(), list.next(0)]).toEqual([true, [bad]]);
+});

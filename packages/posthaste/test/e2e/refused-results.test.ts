@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { resultsOnFullDisk, resultsRefusedWith } from "../scenarios/refused-results.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { figures } from "../support/figures.ts";
+import { canMountDisk } from "../support/small-disk.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+
+const kept = {
+  tasks: 8,
+  completed: 8,
+  ranTwice: 0,
+  recoveries: 0,
+  storedMeanwhile: 0,
+  exitCode: 0,
+};
+
+// 53200 and 58030 are no different to a worker: see test/worker/kept-results.test.ts.
+test("XX000 while results are written: a worker process keeps and writes every one, senders are told to try again", async () => {
+  const report = await resultsRefusedWith(db.url, "XX000");
+  figures("XX000", report);
+  expect(report).toMatchObject({ ...kept, sqlStates: ["XX000"] });
+  expect(report.sends).toEqual(["DATABASE_UNAVAILABLE, retryable", "sent"]);
+  expect(report.writtenAfterMs).toBeLessThan(15_000);
+}, 120_000);
+
+test.skipIf(!canMountDisk())(
+  "53100, a disk that is full: a worker process keeps every result and writes it when there is room",
+  async () => {
+    const report = await resultsOnFullDisk(db.url);
+    figures("disk full", report);
+    expect(report).toMatchObject({ ...kept, sqlStates: ["53100"] });
+    expect(report.writtenAfterMs).toBeLessThan(15_000);
+  },
+  120_000,
+);

@@ -1,0 +1,15 @@
+import { expect, inject, test } from "vitest";
+import { vanishedTasks } from "../scenarios/vanished-tasks.ts";
+import { figures } from "../support/figures.ts";
+
+test("waits end when a restored database does not know their task or run; others go on", async () => {
+  const { endedAfterMs, ...ends } = await vanishedTasks(inject("serverUrl"));
+  figures("waits in a restored database", { endedAfterMs });
+  expect(ends).toEqual({
+    task: "TASK_NOT_FOUND",
+    run: "WORKFLOW_NOT_FOUND",
+    kept: "CLOSED",
+    pollEveryMs: 1_000,
+  });
+  expect(endedAfterMs).toBeLessThan(30_000); // about three polls, and the sessions come back first
+}, 120_000);

@@ -1,0 +1,105 @@
+/** Code that finds migrations that it does not know: an application that was rolled back after a deployment. */
+import { expect, test } from "vitest";
+import { defineTask, posthaste } from "../../src/index.ts";
+import { checkSchema, migrate } from "../../src/store/migrate.ts";
+import { migrations } from "../../src/store/migrations.gen.ts";
+import { version } from "../../src/version.ts";
+import { useAppFiles, runPosthaste } from "../support/command-line.ts";
+import { useDatabase } from "../support/database.ts";
+import { recordingLogger } from "../support/loggers.ts";
+
+const db = useDatabase({ isEmpty: true });
+const appFile = useAppFiles();
+const note = defineTask({ name: "note", run: (text: string) => text });
+
+/** A schema to which a later version has applied a migration that states this. */
+async function newerSchema(schema: string, oldestLibrary: string | null): Promise<string> {
+  await migrate(await db.connect("reads"), schema);
+  await db.sql(
+    `insert into ${schema}.migrations (name, oldest_library) values ('0099_future', $1)`,
+    [oldestLibrary],
+  );
+  return schema;
+}
+
+const refusal = {
+  code: "SCHEMA_MISMATCH",
+  message: expect.stringMatching(
+    /has the migration 0099_future, which needs posthaste 99\.0\.0 or newer, and this is posthaste 0\.1\.0/,
+  ),
+};
+
+test("a migration that needs a newer library is refused with both versions, by sends, workers, migrate and check", async () => {
+  expect(version).toBe("0.1.0");
+  const schema = await newerSchema("too_new", "99.0.0");
+  const before = await db.sql("select * from too_new.migrations order by name");
+  for (const autoMigrate of [true, false]) {
+    const app = db.app({ schema, autoMigrate, tasks: [note] });
+    await expect(app.send(note, "x")).rejects.toMatchObject(refusal);
+    await expect(app.worker().start()).rejects.toMatchObject(refusal);
+    await expect(app.migrate()).rejects.toMatchObject(refusal);
+    expect(await app.check({ live: true })).toMatchObject([{ path: "database" }]);
+  }
+  expect(await db.sql("select * from too_new.migrations order by name")).toEqual(before);
+});
+
+test("the command says so in one line, and exits with 1", async () => {
+  const schema = await newerSchema("too_new_for_cli", "99.0.0");
+  const file = appFile(
+    "old.ts",
+    `import { defineTask, posthaste } from "posthaste";
+     export const app = posthaste({ schema: "${schema}", tasks: [defineTask({ name: "t", run: () => null })] });`,
+  );
+  const ran = await runPosthaste({ DATABASE_URL: db.url }, "worker", file);
+  expect(ran.code).toBe(1);
+  expect(ran.stderr.split("\n").filter((line) => !line.startsWith("{"))).toEqual([
+    expect.stringMatching(/needs posthaste 99\.0\.0 or newer, and this is posthaste 0\.1\.0/),
+    "",
+  ]);
+});
+
+test.each([
+  ["that this version may run on", "0.1.0"],
+  ["that states nothing", null],
+])("a migration %s is a warning, once", async (_, oldestLibrary) => {
+  const schema = await newerSchema(
+    `newer_${String(oldestLibrary).replaceAll(".", "_")}`,
+    oldestLibrary,
+  );
+  const logger = recordingLogger();
+  await using app = posthaste({ database: db.url, schema, logger, tasks: [note] });
+  await app.worker().start();
+  const handle = await app.send(note, "x");
+  expect(await handle.value({ timeoutMs: 30_000 })).toBe("x");
+  expect(await app.migrate()).toEqual([]);
+  expect(logger.lines.filter(({ message }) => message.startsWith("schema is"))).toMatchObject([
+    {
+      level: "warn",
+      fields: { schema, migrations: ["0099_future"], version: "0.1.0" },
+      message: expect.stringMatching(/^schema is newer than this version of posthaste; /),
+    },
+  ]);
+});
+
+test("every migration states its oldest library in the database, those before 0017 too", async () => {
+  const connection = await db.connect("reads");
+  await migrate(connection, "stated");
+  const stated = migrations.map(({ name, oldestLibrary: oldest_library }) => ({
+    name,
+    oldest_library,
+  }));
+  const rows = (): Promise<object[]> =>
+    db.sql("select name, oldest_library from stated.migrations order by name");
+  expect(await rows()).toEqual(stated);
+
+  // As a version from before 0017 has left it.
+  await db.sql(
+    "delete from stated.migrations where name = '0017_oldest_library'; alter table stated.migrations drop column oldest_library",
+  );
+  expect(await checkSchema(connection, "stated")).toEqual({
+    missing: ["0017_oldest_library"],
+    newer: [],
+  });
+  expect(await migrate(connection, "stated")).toEqual(["0017_oldest_library"]);
+  expect(await rows()).toEqual(stated);
+});

@@ -1,0 +1,210 @@
+/** PostgreSQL refuses the write of a result for a reason that is not the result: the worker keeps it and writes it later. */
+import { describe, expect, test } from "vitest";
+import { defineTask, defineWorkflow } from "../../src/index.ts";
+import { useCleanTables } from "../support/clean-tables.ts";
+import { useDatabase } from "../support/database.ts";
+import { recordingLogger } from "../support/loggers.ts";
+import { useRefusals } from "../support/refusals.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { useHeldTasks } from "./held-task.ts";
+
+const db = useDatabase();
+useCleanTables(db);
+const refusals = useRefusals(db, "finished_tasks");
+const heldTask = useHeldTasks();
+
+const statuses = async (): Promise<string[]> =>
+  (await db.sql<{ status: string }>("select status from posthaste.tasks order by id")).map(
+    ({ status }) => status,
+  );
+
+const ways = [
+  ["of a round trip", {}],
+  ["of a lane", { prefetchBuffer: 3, startAhead: true }],
+] as const;
+
+describe.each(["53100", "53200", "58030", "XX000"])("%s", (code) => {
+  test.each(ways)(
+    "results %s are kept in memory and written when it is over",
+    async (_, config) => {
+      const held = heldTask("held", { onCrash: "requeue" });
+      const logger = recordingLogger();
+      const app = db.app({ ...config, tasks: [held.task], logger });
+      await app.worker({ concurrency: 6 }).start();
+      const handles = await app.sendMany(held.task, ["a", "b", "c", "d", "e", "f"]);
+      await held.begun(6);
+      await refusals.begin(code);
+      held.finishAll();
+      await refusals.met(3);
+      expect(await statuses()).toEqual(Array.from({ length: 6 }, () => "RUNNING"));
+      await refusals.end();
+      const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 20_000 })));
+      expect(values).toEqual(["a done", "b done", "c done", "d done", "e done", "f done"]);
+      expect(held.inputs().sort()).toEqual(["a", "b", "c", "d", "e", "f"]);
+      const [line] = logger.lines.filter(({ message }) => message.includes("kept in memory"));
+      expect(line).toMatchObject({
+        level: "warn",
+        fields: { code, task: expect.any(String), name: "held" },
+      });
+      await waitUntil("the line that says that it is over", () =>
+        logger.lines.find(({ message }) => message.includes("results again")),
+      );
+    },
+  );
+});
+
+test("the end of a workflow's node is kept and written, too", async () => {
+  const step = defineTask({ name: "step", run: (n: number) => n + 1 });
+  const steps = defineWorkflow({
+    name: "steps",
+    build: (flow) => flow.node("one", step, 1).output,
+  });
+  const app = db.app({ tasks: [step] });
+  await app.worker({ concurrency: 2 }).start();
+  await refusals.begin("53100");
+  const run = await app.start(steps);
+  await refusals.met(2);
+  await refusals.end();
+  expect(await run.result({ timeoutMs: 20_000 })).toMatchObject({ ok: true });
+});
+
+test("a result that is refused alone five times, while others are written, fails its task", async () => {
+  const echo = defineTask({ name: "echo", run: (text: string) => text });
+  const logger = recordingLogger();
+  const app = db.app({ tasks: [echo], logger });
+  await app.worker({ concurrency: 4 }).start();
+  await refusals.begin("XX000", `new.result = '"poison"'`);
+  const poisoned = await app.send(echo, "poison");
+  await waitUntil(
+    "the task to end",
+    async () => {
+      expect(await (await app.send(echo, "fine")).value({ timeoutMs: 10_000 })).toBe("fine");
+      return (await poisoned.info())?.status !== "RUNNING";
+    },
+    60_000,
+  );
+  expect(await poisoned.result()).toMatchObject({
+    error: {
+      code: "WORKER_SERIALIZATION_ERROR",
+      message: expect.stringContaining("PostgreSQL refused the result"),
+    },
+  });
+  const said = logger.lines.filter(({ message }) => /refused the end of a task/.test(message));
+  expect(said.map(({ level }) => level)).toEqual(["warn", "debug", "debug", "debug", "debug"]);
+}, 90_000);
+
+test("a result that is refused while nothing else is written is tried on and on: the database may be what is wrong", async () => {
+  const echo = defineTask({ name: "echo", run: (text: string) => text });
+  const app = db.app({ tasks: [echo] });
+  await app.worker({ concurrency: 4 }).start();
+  await refusals.begin("XX000", `new.result = '"poison"'`);
+  const alone = await app.send(echo, "poison");
+  await refusals.met(6);
+  expect(await statuses()).toEqual(["RUNNING"]);
+  await refusals.end();
+  expect(await alone.value({ timeoutMs: 20_000 })).toBe("poison");
+}, 60_000);
+
+test("a kept result occupies its slot: a worker never has more unwritten results than slots", async () => {
+  const held = heldTask();
+  const app = db.app({ tasks: [held.task] });
+  await app.worker({ concurrency: 2 }).start();
+  const handles = await app.sendMany(held.task, ["a", "b", "c"]);
+  await held.begun(2);
+  await refusals.begin("53100");
+  held.finishAll();
+  await refusals.met(4);
+  expect(held.inputs()).toEqual(["a", "b"]);
+  expect((await statuses()).sort()).toEqual(["PENDING", "RUNNING", "RUNNING"]);
+  await refusals.end();
+  await held.begun(3);
+  held.finishAll();
+  await Promise.all(handles.map((each) => each.value({ timeoutMs: 20_000 })));
+});
+
+test("a kept result keeps neither claims nor other results waiting", async () => {
+  const echo = defineTask({ name: "echo", run: (text: string) => text });
+  const app = db.app({ tasks: [echo] });
+  await app.worker({ concurrency: 2 }).start();
+  await refusals.begin("42501", `new.result = '"poison"'`);
+  const poisoned = await app.send(echo, "poison");
+  await refusals.met(1);
+  const others = await app.sendMany(
+    echo,
+    Array.from({ length: 50 }, (_, n) => String(n)),
+  );
+  await Promise.all(others.map((each) => each.value({ timeoutMs: 20_000 })));
+  expect((await poisoned.info())?.status).toBe("RUNNING");
+  await refusals.end();
+  expect(await poisoned.value({ timeoutMs: 20_000 })).toBe("poison");
+});
+
+test.each([
+  ["42501", "posthaste roles"],
+  ["42P01", "posthaste roles"],
+])(
+  "%s: the log names what is missing, however often it is refused",
+  async (code, advice) => {
+    const echo = defineTask({ name: "echo", run: (text: string) => text });
+    const logger = recordingLogger();
+    const app = db.app({ tasks: [echo], logger });
+    await app.worker({ concurrency: 4 }).start();
+    await refusals.begin(code, `new.result = '"poison"'`);
+    const poisoned = await app.send(echo, "poison");
+    for (let tries = 1; tries <= 5; tries++) {
+      await refusals.met(tries);
+      await (await app.send(echo, "fine")).value({ timeoutMs: 10_000 });
+    }
+    await refusals.met(6);
+    expect((await poisoned.info())?.status).toBe("RUNNING");
+    const line = logger.lines.find(({ message }) => message.includes(advice));
+    expect(line).toMatchObject({ level: "error", fields: { code } });
+    await refusals.end();
+    expect(await poisoned.value({ timeoutMs: 20_000 })).toBe("poison");
+  },
+  60_000,
+);
+
+test("23505: the task has ended already; what is stored stays, and the claim goes", async () => {
+  const held = heldTask();
+  const logger = recordingLogger();
+  const app = db.app({ tasks: [held.task], logger });
+  await app.worker({ concurrency: 2 }).start();
+  const handle = await app.send(held.task, "a");
+  await held.begun(1);
+  await db.sql(
+    `insert into posthaste.finished_tasks (task_id, finished_at, result, claimed_at, started_at, claim_id, worker_id, run_no)
+     select task_id, now(), '"restored"', claimed_at, started_at, gen_random_uuid(), worker_id, 1 from posthaste.active_tasks`,
+  );
+  held.finishAll();
+  await waitUntil("the claim to go", async () => {
+    return (await db.sql("select from posthaste.active_tasks")).length === 0;
+  });
+  expect(await handle.value({ timeoutMs: 5_000 })).toBe("restored");
+  expect(logger.lines.map(({ message }) => message)).toContainEqual(
+    expect.stringContaining("had ended already"),
+  );
+  const next = await app.send(held.task, "b");
+  await held.begun(2);
+  held.finishAll();
+  expect(await next.value({ timeoutMs: 10_000 })).toBe("b done");
+});
+
+test("a worker that stops gives a kept result up after its grace, and says so", async () => {
+  const held = heldTask();
+  const logger = recordingLogger();
+  const app = db.app({ tasks: [held.task], logger });
+  const worker = await app.worker({ concurrency: 2, shutdownGraceMs: 1_000 }).start();
+  await app.send(held.task, "a");
+  await held.begun(1);
+  await refusals.begin("53100");
+  held.finishAll();
+  await refusals.met(1);
+  const begun = performance.now();
+  await worker.stop();
+  expect(performance.now() - begun).toBeLessThan(6_000);
+  expect(await statuses()).toEqual(["RUNNING"]);
+  expect(logger.lines.map(({ message }) => message)).toContainEqual(
+    expect.stringContaining("could not be written before the worker stopped"),
+  );
+});
