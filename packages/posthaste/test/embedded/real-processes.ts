@@ -137,29 +137,33 @@ export const it = test.extend<{ stage: Stage }>({
   },
 });
 
-/** Pids of all processes, dead ones that nobody waited for left out, that serve a directory: the server's and the keeper. */
+/** Pids of the processes that serve a directory: the server's and the keeper. Zombies are left out. */
 export function processesOf(directory: string): number[] {
   const data = path.join(directory, "data");
+  return findProcesses(
+    (words, pid) =>
+      words.includes(directory) || fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(data),
+  );
+}
+
+export function keeperOf(directory: string): number {
+  const found = findProcesses((words) => words.at(-2) === directory);
+  if (found.length !== 1 || found[0] === undefined) throw new Error(`${found.length} keepers`);
+  return found[0];
+}
+
+function findProcesses(isWanted: (words: readonly string[], pid: string) => boolean): number[] {
   return fs
     .readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
       try {
-        const words = fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-        return words.includes(directory) || fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(data);
+        return isWanted(fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0"), pid);
       } catch {
-        return false; // gone, or a zombie
+        return false; // The process has ended, or is a zombie.
       }
     })
     .map(Number);
-}
-
-export function keeperOf(directory: string): number {
-  const found = processesOf(directory).filter((pid) =>
-    fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").endsWith(`\0${directory}\0`),
-  );
-  if (found.length !== 1 || found[0] === undefined) throw new Error(`${found.length} keepers`);
-  return found[0];
 }
 
 export function postmasterOf(directory: string): number {
