@@ -112,7 +112,7 @@ export const bars: readonly Bar[] = [
   wal(
     "WAL of a task's life, × graphile-worker",
     { sender: "graphile-worker/default", worker: "graphile-worker/tuned" },
-    0.8,
+    0.88,
   ),
   {
     name: "statements/s of an idle worker",

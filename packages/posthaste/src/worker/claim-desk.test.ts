@@ -136,33 +136,3 @@ test("once all that was fetched ahead was born running, one claim serves slots a
   desk.fed(second.ahead, { ...nothing, tasks: [born(true), born(false)] }, desk.wakes);
   expect(ask().claim?.limit).toBe(10);
 });
-
-test("in a feast claims are hasty, and one that comes back short is followed by one that looks at everything", () => {
-  const desk = setUp({}, { queueCaps: new Map() });
-  const ask = () => desk.requests(now, { running: 0, ahead: 0 }, false).claim;
-  const born = (n: number) => ({
-    id: `task ${n}`,
-    claimId: "c",
-    name: "note",
-    queue: "mail",
-    priority: 100,
-    enqueuedAt: 1,
-    runNo: 1,
-    retryCount: 0,
-    input: "1",
-    options: null,
-  });
-  const full = { ...nothing, isFull: true, tasks: Array.from({ length: 10 }, (_, n) => born(n)) };
-
-  desk.hint("mail", { priority: 100, due: 0 });
-  const first = ask();
-  expect(first?.isHasty).toBe(false);
-  desk.fed(first, full, desk.wakes);
-  const second = ask();
-  expect(second?.isHasty).toBe(true);
-  desk.fed(second, { ...nothing, tasks: [born(0)] }, desk.wakes);
-  const third = ask();
-  expect(third?.isHasty).toBe(false);
-  desk.fed(third, nothing, desk.wakes);
-  expect(ask()).toBeUndefined();
-});

@@ -158,11 +158,7 @@ export class ClaimDesk {
     const isShort = reply.tasks.length + reply.expired.length < request.limit;
     const isUneven = reply.isFull && isShort;
     this.#boost = isUneven ? Math.min(MOST_BOOST, this.#boost * 2) : Math.max(1, this.#boost / 2);
-    // A hasty claim that came back short has seen only what nobody had touched.
-    const hasPassedOver = request.isHasty === true && isShort;
-    if (hasPassedOver) this.#lanes.lookCloselyNext();
-    const { isHeldBack, nextDueMs } = reply;
-    const isFull = reply.isFull || hasPassedOver;
+    const { isFull, isHeldBack, nextDueMs } = reply;
     this.#appetite.fed({ isFull, isHeldBack, nextDueMs, wakesBefore }, now);
   }
 
@@ -194,13 +190,12 @@ export class ClaimDesk {
 
   #request(limit: number, now: number): ClaimRequest {
     const { workerId, config } = this.#options;
-    const { looksBack, isHasty } = this.#lanes.look(this.#appetite.isFeast, now);
-    const lanes = this.#lanes.list(looksBack);
+    const lanes = this.#lanes.list(this.#lanes.looksBack(this.#appetite.isFeast, now));
     const rules = this.rules ?? (this.#lanes.hasTies ? noRules : undefined);
     const most = rules === undefined ? undefined : readOfEach(lanes, limit, this.#boost);
     const { claimLeaseMs: leaseMs } = config;
     const claimSeed = randomUUID();
-    return { lanes, limit, workerId, claimSeed, leaseMs, rules, most, isHasty };
+    return { lanes, limit, workerId, claimSeed, leaseMs, rules, most };
   }
 }
 

@@ -81,26 +81,16 @@ test("while there is more work than slots, a claim looks back for late commits o
   const lanes = new ClaimLanes(ranks({ a: 100 }));
   lanes.advance([{ queue: "a", priority: 1, enqueuedAt: 9_000 }], 0);
   const marks = [1_000, 1_010, 1_049, 1_050, 1_060].map(
-    (now) => lanes.list(lanes.look(true, now).looksBack)[0]?.mark,
+    (now) => lanes.list(lanes.looksBack(true, now))[0]?.mark,
   );
   expect(marks).toEqual([8_500, 8_995, 8_995, 8_500, 8_995]);
-  expect(lanes.list(lanes.look(false, 1_061).looksBack)[0]?.mark).toBe(8_500);
+  expect(lanes.list(lanes.looksBack(false, 1_061))[0]?.mark).toBe(8_500);
 });
 
-test("while there is more work than slots, claims are hasty but for one in 250 ms", () => {
+test("after a survey the next claim looks back", () => {
   const lanes = new ClaimLanes(ranks({ a: 100 }));
-  const hasty = [1_000, 1_050, 1_249, 1_250, 1_300].map((now) => lanes.look(true, now).isHasty);
-  expect(hasty).toEqual([false, true, true, false, true]);
-  expect(lanes.look(false, 1_301)).toEqual({ looksBack: true, isHasty: false });
-});
-
-test("after a survey, and after something was passed over, the next claim looks at everything", () => {
-  const lanes = new ClaimLanes(ranks({ a: 100 }));
-  const isHasty = (now: number) => lanes.look(true, now).isHasty;
-  expect([isHasty(1_000), isHasty(1_001)]).toEqual([false, true]);
+  const looksBack = (now: number) => lanes.looksBack(true, now);
+  expect([looksBack(1_000), looksBack(1_001)]).toEqual([true, false]);
   lanes.correct([], 1_002);
-  expect([isHasty(1_003), isHasty(1_004)]).toEqual([false, true]);
-  lanes.lookCloselyNext();
-  expect(lanes.look(true, 1_005)).toEqual({ looksBack: true, isHasty: false });
-  expect(isHasty(1_006)).toBe(true);
+  expect([looksBack(1_003), looksBack(1_004)]).toEqual([true, false]);
 });

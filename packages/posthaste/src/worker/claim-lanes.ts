@@ -17,19 +17,10 @@ const LATE_COMMITS_MS = 500;
  * a claim's time. So while there is more work than slots, only one claim in 50 ms looks back that far.
  */
 const LOOK_BACK_EVERY_MS = 50;
-/** Meanwhile claims are hasty (pick-ready.ts), but for one in so long: rows that somebody has touched are rare, and wait for it. */
-const PATIENT_EVERY_MS = 250;
 /** Marks are rounded. */
 const ROUNDING_MS = 5;
 /** A lane in which nothing was seen for so long is forgotten; the survey brings it back. */
 const FORGET_AFTER_MS = 60_000;
-
-export interface ClaimLook {
-  /** Before the marks, as far as a commit may be late. */
-  readonly looksBack: boolean;
-  /** Past what somebody has touched. */
-  readonly isHasty: boolean;
-}
 
 interface Lane {
   readonly queue: string;
@@ -44,25 +35,17 @@ export class ClaimLanes {
   readonly #queueRanks: ReadonlyMap<string, number>;
   #lanes: Lane[] = [];
   #lookedBackAt = -Infinity;
-  #wasPatientAt = -Infinity;
 
   /** Lower ranks are emptied first. */
   constructor(queueRanks: ReadonlyMap<string, number>) {
     this.#queueRanks = queueRanks;
   }
 
-  /** How the claim that is made now looks for work. `isFeast`: there is more work than slots. */
-  look(isFeast: boolean, now: number): ClaimLook {
-    const isPatient = !isFeast || now - this.#wasPatientAt >= PATIENT_EVERY_MS;
-    const looksBack = isPatient || now - this.#lookedBackAt >= LOOK_BACK_EVERY_MS;
-    if (isPatient) this.#wasPatientAt = now;
+  /** Whether the claim that is made now looks before the marks. `isFeast`: there is more work than slots. */
+  looksBack(isFeast: boolean, now: number): boolean {
+    const looksBack = !isFeast || now - this.#lookedBackAt >= LOOK_BACK_EVERY_MS;
     if (looksBack) this.#lookedBackAt = now;
-    return { looksBack, isHasty: !isPatient };
-  }
-
-  /** Something was passed over, or is behind a mark: the next claim looks at everything. */
-  lookCloselyNext(): void {
-    this.#wasPatientAt = -Infinity;
+    return looksBack;
   }
 
   /** In the order of their places. */
@@ -109,7 +92,7 @@ export class ClaimLanes {
       const lane = this.#lane(queue, priority, startedAt);
       lane.mark = Math.min(lane.mark, firstEnqueuedAt);
     }
-    this.lookCloselyNext();
+    this.#lookedBackAt = -Infinity;
     this.#lanes = this.#lanes.filter(({ seenAt }) => startedAt - seenAt < FORGET_AFTER_MS);
   }
 

@@ -51,21 +51,19 @@ function settling(...edges: readonly SettlingEdge[]): SizedCall {
   };
 }
 
-function claiming(isHasty: boolean): SizedCall {
-  return {
-    profile: "moves",
-    async prepare(db, rows) {
-      const queue = newQueue();
-      await addReady(
-        db,
-        list(rows, () => ({ queue, dueMs: -5_000 })),
-      );
-      const lanes = [{ queue, priority: 100, mark: -Infinity }];
-      const request = { lanes, limit: rows, workerId: randomUUID(), leaseMs: 60_000, isHasty };
-      return (session) => db.store.claimAndStart(session, request);
-    },
-  };
-}
+const claiming: SizedCall = {
+  profile: "moves",
+  async prepare(db, rows) {
+    const queue = newQueue();
+    await addReady(
+      db,
+      list(rows, () => ({ queue, dueMs: -5_000 })),
+    );
+    const lanes = [{ queue, priority: 100, mark: -Infinity }];
+    const request = { lanes, limit: rows, workerId: randomUUID(), leaseMs: 60_000 };
+    return (session) => db.store.claimAndStart(session, request);
+  },
+};
 
 /** What recovery finds, page by page, and what it moves. */
 function recovering(criteria: RecoveryCriteria, seed: ActiveSeed): SizedCall {
@@ -111,8 +109,7 @@ export const taskCalls: Readonly<Record<string, SizedCall>> = {
       return (session) => db.store.matchSubmissions(session, tasks);
     },
   },
-  claim: claiming(false),
-  "hasty claim": claiming(true),
+  claim: claiming,
   start: {
     profile: "moves",
     async prepare(db, rows) {

@@ -98,37 +98,27 @@ function readCall(what: string, n: number): HotCall {
   };
 }
 
-/** A hasty one passes over what the runs before it had taken: each is undone, and what it had touched stays touched. */
-function claimCalls(isHasty: boolean): HotCall[] {
-  const kind = isHasty ? "hasty claim" : "claim and start";
-  const indexes = ["ready_tasks_claim_idx", "submissions_pkey"];
-  return [
-    {
-      name: kind,
-      profile: "moves",
-      call: (store, db) => store.claimAndStart(db, { ...request, isHasty }),
-      indexes,
-      mostBuffers: 5_000,
-      ...(isHasty ? { mostRows: 3_000 } : {}),
-    },
-    {
-      // Behind the locks of lock-caps.ts. It counts what is under way by reading it.
-      name: `${kind} under caps, over two queues`,
-      profile: "moves",
-      call: (store, db) => store.claimAndStart(db, { ...request, rules: capped, isHasty }),
-      indexes,
-      mostBuffers: 6_000,
-      mostRows: 5_000,
-    },
-  ];
-}
-
 export function hotCalls(sizes: Sizes): readonly HotCall[] {
   const claimed = hundred(sizes.finished);
   const running = hundred(sizes.finished + 1);
   const finished = hundred(sizes.finished - 20_000);
   return [
-    ...[false, true].flatMap(claimCalls),
+    {
+      name: "claim and start",
+      profile: "moves",
+      call: (store, db) => store.claimAndStart(db, request),
+      indexes: ["ready_tasks_claim_idx", "submissions_pkey"],
+      mostBuffers: 5_000,
+    },
+    {
+      // Behind the locks of lock-caps.ts. It counts what is under way by reading it.
+      name: "claim and start under caps, over two queues",
+      profile: "moves",
+      call: (store, db) => store.claimAndStart(db, { ...request, rules: capped }),
+      indexes: ["ready_tasks_claim_idx", "submissions_pkey"],
+      mostBuffers: 6_000,
+      mostRows: 5_000,
+    },
     {
       name: "claim ahead",
       profile: "moves",

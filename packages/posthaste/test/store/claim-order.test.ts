@@ -29,7 +29,6 @@ const randomCase = fc.record({
     { minLength: 3 },
   ),
   limit: fc.integer({ min: 1, max: 12 }),
-  isHasty: fc.boolean(),
 });
 
 type Case = typeof randomCase extends fc.Arbitrary<infer Value> ? Value : never;
@@ -89,7 +88,6 @@ async function claimed(holder: Connection, claimer: Connection, given: Case) {
     limit: given.limit,
     workerId: randomUUID(),
     leaseMs: 60_000,
-    isHasty: given.isHasty,
   });
   await holder.query(COMMIT);
   return {

@@ -10,8 +10,7 @@ import {
   rankedSteps,
   rankedValues,
   readOfEach,
-  takeLocked,
-  takeUntouched,
+  takeReady,
   type ClaimRules,
 } from "./pick-ready.ts";
 import { beginsAhead } from "./born-ahead.ts";
@@ -42,8 +41,6 @@ export interface ClaimRequest {
   readonly startsAhead?: boolean;
   /** Undefined: whatever is first in line is taken, lane after lane. */
   readonly rules?: ClaimRules | undefined;
-  /** It passes over rows that somebody has touched: see pick-ready.ts. One that does not must follow soon. */
-  readonly isHasty?: boolean;
   /** With rules: how many rows are read of each lane. Left out: as many as make sense. */
   readonly most?: readonly number[] | undefined;
 }
@@ -85,7 +82,6 @@ interface ClaimKind {
   readonly born: "RUNNING" | "CLAIMED";
   readonly completes?: boolean;
   readonly isRanked?: boolean;
-  readonly isHasty?: boolean;
 }
 
 /**
@@ -99,7 +95,7 @@ interface ClaimKind {
  */
 function claimStatement(
   schema: SqlText,
-  { born, completes = false, isRanked = false, isHasty = false }: ClaimKind,
+  { born, completes = false, isRanked = false }: ClaimKind,
 ): Statement {
   const isStarted = born === "RUNNING";
   // The lanes wait for the completions: whoever waits for an active row must not hold ready rows meanwhile.
@@ -140,7 +136,7 @@ function claimStatement(
         from ${lanes} ${afterCompletion}
        where ${isRunning(schema)}
     ), ${ranking} moved as (
-      ${isHasty ? takeUntouched(schema, isRanked) : takeLocked(schema, isRanked)}
+      ${takeReady(schema, isRanked)}
     ), known as materialized (
       select moved.*, sent.name, sent.input, sent.options, sent.workflow_id, sent.node, ${begins} as begins,
              ${isLate} and sent.workflow_id is null as is_over
@@ -188,15 +184,12 @@ function claimStatement(
      ) as next`);
 }
 
-/** The four ways to take what is first in line; which one, the request says. */
+/** A claim without rules takes the head of each lane; a claim with rules ranks candidates first. */
 function claimStatements(schema: SqlText, kind: Pick<ClaimKind, "born" | "completes">) {
-  const make = (isRanked: boolean, isHasty: boolean): Statement =>
-    claimStatement(schema, { ...kind, isRanked, isHasty });
-  const plain = { patient: make(false, false), hasty: make(false, true) };
-  const ranked = { patient: make(true, false), hasty: make(true, true) };
+  const plain = claimStatement(schema, kind);
+  const ranked = claimStatement(schema, { ...kind, isRanked: true });
 
-  return ({ rules, isHasty = false }: ClaimRequest): Statement =>
-    (rules === undefined ? plain : ranked)[isHasty ? "hasty" : "patient"];
+  return ({ rules }: ClaimRequest): Statement => (rules === undefined ? plain : ranked);
 }
 
 /** Where slots are free, and where tasks are fetched ahead. */

@@ -29,45 +29,20 @@ export function isRunning(schema: SqlText): SqlText {
 }
 
 /**
- * Takes rows that can be locked, whoever else looks at them. The ctid array keeps the DELETE a TID scan; joined to a
+ * Takes rows in order and skips rows that another transaction has locked. The ctid array keeps the DELETE a TID scan; joined to a
  * sub-select that locks it was a hash join over the whole table (20 ms for 500 rows). It is safe because ready rows are
  * never updated.
  */
-export function takeLocked(schema: SqlText, isRanked: boolean): SqlText {
-  const isFree = sql`true`;
-  const lock = sql`for update skip locked`;
-  const pick = isRanked ? pickRanked(schema, isFree, lock) : pickPlain(schema, isFree, lock);
+export function takeReady(schema: SqlText, isRanked: boolean): SqlText {
+  const pick = isRanked ? pickRanked(schema) : pickPlain(schema);
   return sql`delete from ${schema}.ready_tasks where ctid = any (array(${pick})) returning *`;
-}
-
-/**
- * Takes rows that nobody has ever locked or begun to delete: those whose xmax is 0. It reads that from the row as it is at
- * this moment, not as it was when the statement began, and deletes the row before it looks at the next. So no row has to
- * be locked first, which spares each task a record in the log (54 B) and every claim the walk through the lock manager.
- *
- * Two claims that look at the same row within the same microseconds: the later one waits for the commit of the other, and
- * then passes over the row. They cannot wait for each other: whoever waits has deleted everything that it has looked at,
- * and what is deleted is passed over.
- *
- * A row that somebody locked and let go again, or whose claim was rolled back, keeps its xmax, and only `takeLocked` gets
- * it. So a claim of that kind comes after every hasty one that came back short, after every survey, and in any case once
- * in 250 ms (claim-lanes.ts).
- */
-export function takeUntouched(schema: SqlText, isRanked: boolean): SqlText {
-  const isFree = sql`ready.xmax = '0'`;
-  const lock = sql``;
-  const pick = isRanked ? pickRanked(schema, isFree, lock) : pickPlain(schema, isFree, lock);
-  return sql`
-      delete from ${schema}.ready_tasks as taken using (${pick}) as next
-       where taken.ctid = next.ctid
-      returning taken.*`;
 }
 
 /**
  * The ctids of the first `$4` due rows, lane after lane. Served by ready_tasks_claim_idx, one descent a lane. No outer
  * ORDER BY: a sort would look at limit × lanes rows.
  */
-function pickPlain(schema: SqlText, isFree: SqlText, lock: SqlText): SqlText {
+function pickPlain(schema: SqlText): SqlText {
   return sql`
     select due.ctid
       from lane
@@ -76,10 +51,9 @@ function pickPlain(schema: SqlText, isFree: SqlText, lock: SqlText): SqlText {
          from ${schema}.ready_tasks as ready
         where ready.queue = lane.queue and ready.priority = lane.priority
           and ready.enqueued_at >= lane.mark and ready.enqueued_at <= statement_timestamp()
-          and ${isFree}
         order by ready.enqueued_at, ready.task_id
         limit $4
-        ${lock}
+        for update skip locked
      ) as due
      limit $4`;
 }
@@ -160,12 +134,12 @@ export function isUncapped(first: number, queue: SqlText): SqlText {
   return sql`(${caps}::int[])[array_position(${queues}::text[], ${queue})] = ${UNLIMITED_CAP}`;
 }
 
-function pickRanked(schema: SqlText, isFree: SqlText, lock: SqlText): SqlText {
+function pickRanked(schema: SqlText): SqlText {
   return sql`
     select held.ctid
       from (select id from ranked where nth <= free order by place, at, task_id) as next
      cross join lateral (
-       select ready.ctid from ${schema}.ready_tasks as ready where ready.ctid = next.id and ${isFree} ${lock}
+       select ready.ctid from ${schema}.ready_tasks as ready where ready.ctid = next.id for update skip locked
      ) as held
      limit (select most from total)`;
 }
