@@ -17,7 +17,7 @@ const laneSteps = {
 /** In ctx.transaction and with ctx.complete: statement after statement, on a link of user code. */
 const paySteps = {
   "before a payment's end": /lock_runs_of\(\$1/,
-  "run locked by a payment": /cancel_requested_at is null\s+returning \*/,
+  "run locked by a payment": /started_at is not null and cancel_requested_at is null/,
   "task ended by a payment": /advance_and_tell/,
   "run advanced by a payment": "sent",
   "payment committed": "committed",
