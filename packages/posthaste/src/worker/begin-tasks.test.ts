@@ -25,21 +25,19 @@ function startThree(reply: Partial<StartReply>) {
     line.begin(); // the body of "c1" ends at once
   };
   const line: AheadLine = new AheadLine({ held, concurrency: 4, mayBegin: () => true, run });
-  const plan = { starts, settles: [], claim: undefined, ahead: undefined, rules: undefined };
+  const plan = { starts, claim: undefined, ahead: undefined, rules: undefined };
   const slots = slotsFor(held, plan);
   line.begin();
   const nothing: StartReply = { started: [], heldBack: [], paused: [], lateNodes: [], expired: [] };
   const start = { ...nothing, ...reply };
-  const onNotifyError = (): void => undefined;
   const beginner = {
     held,
     unknown: { putBack: (tasks: ClaimedTask[]) => tasks } as UnknownNames,
     services: servicesWithoutDatabase(),
     queueRanks: new Map(),
     run,
-    onNotifyError,
   };
-  const none = { settle: undefined, claim: undefined, ahead: undefined };
+  const none = { claim: undefined, ahead: undefined };
   beginTasks(beginner, { connection: {} as Connection, plan, reply: { ...none, start }, slots });
   line.begin();
   return { most, running: [...held.running].map(({ claimed }) => claimed.id) };

@@ -1,14 +1,15 @@
 /** After a round trip: what it has started or claimed begins, or waits for a slot. */
-import type { CycleReply } from "../engine/work-cycle.ts";
 import type { Connection } from "../store/connection.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import { announceExpired } from "./announce-runs.ts";
+import type { ClaimedAndStarted } from "./claiming/claim-transaction.ts";
+import type { LoopPlan } from "./claiming/plan-claim.ts";
 import { inClaimOrder } from "./claim-order.ts";
 import type { AdoptedClaims } from "./claim-keeper.ts";
 import type { HeldTasks } from "./held-tasks.ts";
-import type { LoopPlan } from "./plan-cycle.ts";
-import type { ReservedSlots } from "./reserved-slots.ts";
 import type { RunServices } from "./run-services.ts";
+import { notifyWaiters } from "./settlement/after-commit.ts";
+import { emitExpiries } from "./settlement/emit-attempt-events.ts";
+import type { Reservation } from "./slots/slot-ledger.ts";
 import { inTime, startedAhead } from "./started-ahead.ts";
 import type { UnknownNames } from "./unknown-names.ts";
 
@@ -18,20 +19,19 @@ export interface Beginner {
   readonly services: RunServices;
   readonly queueRanks: ReadonlyMap<string, number>;
   readonly run: (task: ClaimedTask) => void;
-  readonly onNotifyError: (error: unknown) => void;
 }
 
 export interface RoundTrip {
   readonly connection: Connection;
   readonly plan: LoopPlan;
-  readonly reply: CycleReply;
+  readonly reply: ClaimedAndStarted;
   /** Those of `slotsFor`. */
-  readonly slots: ReservedSlots;
+  readonly slots: Reservation;
 }
 
 /** Slots for what a round trip may bring. */
-export function slotsFor(held: HeldTasks, { starts, claim }: LoopPlan): ReservedSlots {
-  return held.slots.reserve(starts.length + (claim?.limit ?? 0));
+export function slotsFor(held: HeldTasks, { starts, claim }: LoopPlan): Reservation {
+  return held.slots.reserve("claim", starts.length + (claim?.limit ?? 0));
 }
 
 /** True if it is not known of some whether they were started. */
@@ -39,18 +39,20 @@ export function beginTasks(
   beginner: Beginner,
   { connection, plan, reply, slots }: RoundTrip,
 ): boolean {
-  const { held, services, run, onNotifyError } = beginner;
+  const { held, services, run } = beginner;
   const { start, claim, ahead } = reply;
   const { runs = [], isUnclear = false } =
     start === undefined ? {} : startedAhead(held, plan.starts, start);
   for (const task of [...runs, ...inOrder(beginner, claim?.tasks ?? [])]) {
-    slots.use(); // one after the other: a body that ends at once may let others begin
-    run(task);
+    slots.use(); // one after the other: a handler that ends at once may let others start
+    if (held.isReturning(task)) held.fetchedAhead([{ ...task, isStarted: true }]);
+    else run(task);
   }
-  slots.giveBack();
+  slots.release();
   held.fetchedAhead(inOrder(beginner, ahead?.tasks ?? []));
   const expired = [start, claim, ahead].flatMap((part) => part?.expired ?? []);
-  announceExpired(services, connection, expired, onNotifyError);
+  notifyWaiters(services, connection, expired);
+  emitExpiries(services, expired);
   return isUnclear;
 }
 

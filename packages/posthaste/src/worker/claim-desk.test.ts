@@ -38,7 +38,7 @@ function setUp(
     unknownNames: () => unknownNames,
   });
   for (const queue of ["narrow", "mail", "bills"]) desk.hint(queue, { priority: 100, due: 0 });
-  const { claim } = desk.requests(now, { running: 0, ahead: 0 }, false);
+  const { claim } = desk.requests(now, { running: 0, ahead: 0 });
   desk.fed(claim, nothing, desk.wakes);
   return desk;
 }
@@ -78,7 +78,7 @@ test("names that the worker has met and does not know are left to others, by all
   const desk = setUp({}, { queueCaps: new Map(), queueRanks: new Map([["mail", 1]]) }, names);
   const ask = () => {
     desk.hint("mail", { priority: 100, due: 0 });
-    return desk.requests(now, { running: 0, ahead: 0 }, false).claim;
+    return desk.requests(now, { running: 0, ahead: 0 }).claim;
   };
   expect([ask()?.rules, desk.requestBeside(1)?.rules, desk.rules]).toEqual([
     undefined,
@@ -109,7 +109,7 @@ test("once all that was fetched ahead was born running, one claim serves slots a
   );
   const ask = () => {
     desk.hint("mail", { priority: 100, due: 0 });
-    return desk.requests(now, { running: 0, ahead: 0 }, false);
+    return desk.requests(now, { running: 0, ahead: 0 });
   };
   const first = ask();
   expect([first.claim?.limit, first.ahead?.limit]).toEqual([10, 10]);

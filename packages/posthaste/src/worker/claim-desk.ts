@@ -119,18 +119,18 @@ export class ClaimDesk {
   }
 
   /** Whether what was fetched ahead may be started: not while it waits for room under a cap. */
-  mayStart(now: number, hasEnded: boolean): boolean {
-    return !this.#appetite.isHeldBack || hasEnded || this.#appetite.isRetryDue(now);
+  mayStart(now: number): boolean {
+    return !this.#appetite.isHeldBack || this.#appetite.isRetryDue(now);
   }
 
-  /** Something ended without this worker writing it: there may be room under a cap. */
+  /** Ends were written: there may be room under a cap. */
   madeRoom(): void {
     this.#appetite.madeRoom();
   }
 
-  /** What to ask for now. `hasEnded`: something of this worker's has just ended, which may have made room under a cap. */
-  requests(now: number, held: Held, hasEnded: boolean): ClaimRequests {
-    if (!this.#appetite.isHungry(now) && !(hasEnded && this.#appetite.isHeldBack)) return nothing;
+  /** What to ask for now. */
+  requests(now: number, held: Held): ClaimRequests {
+    if (!this.#appetite.isHungry(now)) return nothing;
     if (this.#lanes.isEmpty) {
       this.#appetite.loseTrack();
       return nothing;

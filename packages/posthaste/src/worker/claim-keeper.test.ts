@@ -4,7 +4,7 @@ import { silentLogger } from "../../test/support/loggers.ts";
 import type { Database } from "../engine/database.ts";
 import type { Connection } from "../store/connection.ts";
 import type { StoredClaim } from "../store/queries/hold-claims.ts";
-import { keepClaims } from "./claim-keeper.ts";
+import { keepClaims, type KeptClaims } from "./claim-keeper.ts";
 import { HeldTasks } from "./held-tasks.ts";
 import { TaskRun } from "./task-run.ts";
 
@@ -19,13 +19,13 @@ async function compare(
   held: HeldTasks,
   meanwhile: () => void,
   stored: readonly StoredClaim[] = [],
-): Promise<void> {
+): Promise<KeptClaims> {
   const list = async (): Promise<readonly StoredClaim[]> => {
     meanwhile();
     return stored;
   };
   const database = { store: { holdClaims: { list } } } as unknown as Database;
-  await keepClaims({
+  return keepClaims({
     services: { database, workerId: "a worker", log: silentLogger },
     connection: {} as Connection,
     graceMs: 1_000,
@@ -41,6 +41,23 @@ test("what ran before and is not stored is lost; what began while that was read 
   expect([before.isAborted, meanwhile.isAborted]).toEqual([true, false]);
 });
 
+test("an attempt that ended, and whose end was written while the claims were read, has lost nothing", async () => {
+  const held = new HeldTasks();
+  const run = runOf("a");
+  held.running.add(run);
+  await compare(held, () => held.running.delete(run));
+  expect(run.isAborted).toBe(false);
+});
+
+test("a claim whose end was written while the claims were read is not recovered", async () => {
+  const held = new HeldTasks();
+  const end = { ...runOf("a").claimed, edge: "succeed" as const, ran: true };
+  held.end(end);
+  const claim = { id: "a", claimId: "claim of a", isCancelRequested: false, isPaused: false };
+  const { unknown } = await compare(held, () => held.written([end]), [claim]);
+  expect(unknown).toEqual([]);
+});
+
 test("of what waits and is stored as running: what is gone is forgotten, what is to be cancelled or is paused is given back", async () => {
   const held = new HeldTasks();
   const waiting = ["a", "b", "c", "e"].map((id) => ({ ...runOf(id).claimed, isStarted: true }));
@@ -52,7 +69,7 @@ test("of what waits and is stored as running: what is gone is forgotten, what is
     { ...claimOf("e"), isCancelRequested: false, isPaused: true },
   ]);
   expect(held.nextAhead(10).map(({ id }) => id)).toEqual(["c", "d"]); // who is only claimed is asked when it starts
-  expect(held.nextEnds()).toMatchObject([
+  expect(held.plainEnds.next(0)).toMatchObject([
     { id: "b", edge: "release", ran: false },
     { id: "e", edge: "release", ran: false },
   ]);

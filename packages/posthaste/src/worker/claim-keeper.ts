@@ -43,20 +43,23 @@ export async function keepClaims({
   const { store } = services.database;
   // What is started directly may begin while this is read, and is not in it: that is no loss.
   const runs = [...held.running];
+  const knownBefore = held.claimKeys();
   const stored = await store.holdClaims.list(connection, workerId);
   const storedByKey = new Map(stored.map((claim) => [claimKey(claim), claim]));
   for (const run of runs) {
     const claim = storedByKey.get(claimKey(run.claimed));
     if (claim?.isCancelRequested === true) run.stop("CANCEL_REQUESTED", graceMs);
     if (claim !== undefined || run.isAborted || run.isComplete) continue;
+    if (!held.running.has(run)) continue; // it has ended, and its end was written while the claims were read
     log.warn(
       { task: run.claimed.id, name: run.claimed.name, claimId: run.claimed.claimId },
       "claim lost; the task was taken from this worker, and its handler is told to stop",
     );
     run.stop("CLAIM_LOST", graceMs);
   }
-  forgetLost(held, storedByKey, log);
-  const known = held.claimKeys();
+  forgetLost(held, { storedByKey, knownBefore, log });
+  // A claim whose end was written while the claims were read was known before; one that has begun since is known now.
+  const known = new Set([...knownBefore, ...held.claimKeys()]);
   const strays = stored.filter(
     (claim) => !known.has(claimKey(claim)) && !held.seeds.isUnderWay(claim),
   );
@@ -87,8 +90,22 @@ async function adopt(
 }
 
 /** Of what is stored as running and has not begun: what was lost does not run; what was cancelled or is paused is given back. */
-function forgetLost(held: HeldTasks, stored: ReadonlyMap<string, StoredClaim>, log: Logger): void {
-  const lost = held.forgetAhead((task) => !stored.has(claimKey(task)));
+function forgetLost(
+  held: HeldTasks,
+  {
+    storedByKey: stored,
+    knownBefore,
+    log,
+  }: {
+    readonly storedByKey: ReadonlyMap<string, StoredClaim>;
+    readonly knownBefore: ReadonlySet<string>;
+    readonly log: Logger;
+  },
+): void {
+  const lost = held.forgetAhead((task) => {
+    const key = claimKey(task);
+    return knownBefore.has(key) && !stored.has(key);
+  });
   if (lost.length > 0) log.warn({ tasks: lost.length }, "claims lost before their tasks began");
   held.releaseAhead((task) => {
     const { isCancelRequested = false, isPaused = false } = stored.get(claimKey(task)) ?? {};

@@ -88,7 +88,7 @@ test("a node whose deadline has passed ends without having run", () => {
   const node = { workflowId: id(9), workflow: "w", node: "n", input: null, isLate: true };
   followUps.claimFor(1)?.taken(reply([claimed(1, { node })]));
   expect(ran).toEqual([]);
-  expect(held.nextNodeEnds()).toMatchObject([{ id: id(1), edge: "expire", ran: false }]);
+  expect(held.nodeEnds.next(0)).toMatchObject([{ id: id(1), edge: "expire", ran: false }]);
 });
 
 test("while it is under way, what is stored under its seed is no stray; afterwards, it is", () => {
@@ -113,7 +113,7 @@ test("no answer for two seconds: the slots are free, its claims are still its ow
   expect(held.busyCount).toBe(0);
   expect(returned).toEqual([false]);
   expect(held.seeds.isUnderWay({ id: id(1), claimId })).toBe(true);
-  held.slots.reserve(2); // others have taken some of them meanwhile
+  held.slots.reserve("claim", 2); // others have taken some of them meanwhile
   followUp?.taken(reply([claimed(1)]));
   expect(ran).toEqual([id(1)]);
 });
@@ -122,7 +122,7 @@ test("where others have taken all slots meanwhile, it waits for one, stored as r
   const { followUps, held, ran } = setUp();
   const followUp = followUps.claimFor(1);
   vi.advanceTimersByTime(2_000);
-  held.slots.reserve(3);
+  held.slots.reserve("claim", 3);
   followUp?.taken(reply([claimed(1)]));
   expect(ran).toEqual([]);
   expect(held.nextAhead(1)).toMatchObject([{ id: id(1), isStarted: true }]);
@@ -134,7 +134,7 @@ test("a worker that was told to stop meanwhile gives it back as if nobody had to
   state.isDraining = true;
   followUp?.taken(reply([claimed(1)]));
   expect(ran).toEqual([]);
-  expect(held.nextEnds()).toMatchObject([{ id: id(1), edge: "release", ran: false }]);
+  expect(held.plainEnds.next(0)).toMatchObject([{ id: id(1), edge: "release", ran: false }]);
 });
 
 test("others need not be told of lanes that it has emptied", () => {

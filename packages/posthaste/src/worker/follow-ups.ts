@@ -11,7 +11,7 @@ import type { RunNews } from "../store/queries/advance-workflows.ts";
 import type { ClaimedTask, ClaimReply, ClaimRequest } from "../store/queries/claim-tasks.ts";
 import { inClaimOrder } from "./claim-order.ts";
 import { endOf } from "./held-tasks.ts";
-import type { ReservedSlots } from "./reserved-slots.ts";
+import type { Reservation } from "./slots/slot-ledger.ts";
 import { KEEP_MS, freeSlots, MOST_LANES, type SlotKeeperOptions } from "./slot-keeper.ts";
 import { inTime } from "./started-ahead.ts";
 
@@ -47,16 +47,16 @@ export class FollowUps {
   #keep(request: ClaimRequest & { readonly claimSeed: string }): FollowUp {
     const { held, desk, unknown, onReturned, loop } = this.#options;
     const { claimSeed, limit } = request;
-    const slots = held.slots.reserve(limit);
+    const slots = held.slots.reserve("chained claim", limit);
     held.seeds.asked(claimSeed);
     // A run that somebody keeps locked must not keep slots empty. What is claimed after that waits for others.
     const timer = setTimeout(() => {
-      slots.giveBack();
+      slots.release();
       onReturned(false);
     }, KEEP_MS).unref();
     const over = (isUnclear: boolean): void => {
       clearTimeout(timer);
-      slots.giveBack();
+      slots.release();
       if (isUnclear) held.seeds.unanswered(claimSeed);
       else held.seeds.answered(claimSeed);
       onReturned(isUnclear);
@@ -74,10 +74,11 @@ export class FollowUps {
     };
   }
 
-  #begin(task: ClaimedTask, slots: ReservedSlots): void {
+  #begin(task: ClaimedTask, slots: Reservation): void {
     const { held, isDraining } = this.#options;
     if (isDraining()) held.end({ ...endOf(task), edge: "release", ran: false });
-    else if (slots.use() || freeSlots(this.#options) > 0) this.#run(task);
+    else if (!held.isReturning(task) && (slots.use() || freeSlots(this.#options) > 0))
+      this.#run(task);
     else held.fetchedAhead([{ ...task, isStarted: true }]);
   }
 }

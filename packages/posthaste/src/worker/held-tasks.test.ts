@@ -33,11 +33,11 @@ test("an end stays until it is written, so that a write whose fate is unknown is
   const held = new HeldTasks();
   held.end(succeeded("a"));
   held.end(succeeded("b"));
-  const ends = held.nextEnds();
+  const ends = held.plainEnds.next(0);
   expect(ends).toEqual([succeeded("a"), succeeded("b")]);
-  expect(held.nextEnds()).toEqual(ends);
+  expect(held.plainEnds.next(0)).toEqual(ends);
   held.written(ends.slice(0, 1));
-  expect(held.nextEnds().map(({ id }) => id)).toEqual(["b"]);
+  expect(held.plainEnds.next(0).map(({ id }) => id)).toEqual(["b"]);
   held.written(ends);
   expect(held.isEmpty).toBe(true);
 });
@@ -46,10 +46,10 @@ test("ends are written two thousand at a time, those of nodes a thousand", () =>
   const held = new HeldTasks();
   for (let n = 0; n < 2_500; n++) held.end(succeeded(String(n)));
   for (let n = 0; n < 1_500; n++) held.end({ ...succeeded(`node ${n}`), isNode: true });
-  const [first, firstNodes] = [held.nextEnds(), held.nextNodeEnds()];
+  const [first, firstNodes] = [held.plainEnds.next(0), held.nodeEnds.next(0)];
   expect([first.length, firstNodes.length]).toEqual([2_000, 1_000]);
   held.written([...first, ...firstNodes]);
-  expect([held.nextEnds().length, held.nextNodeEnds().length]).toEqual([500, 500]);
+  expect([held.plainEnds.next(0).length, held.nodeEnds.next(0).length]).toEqual([500, 500]);
 });
 
 test("what was fetched ahead starts in order, as many as there are slots", () => {
@@ -68,7 +68,7 @@ test("giving back what was fetched ahead turns each into a release that never ra
   held.fetchedAhead([claimed("a")]);
   held.releaseAhead();
   expect(held.aheadCount).toBe(0);
-  expect(held.nextEnds()).toEqual([
+  expect(held.plainEnds.next(0)).toEqual([
     {
       id: "a",
       claimId: "claim of a",
@@ -87,7 +87,7 @@ test("giving up what runs turns each into a requeue and lets it go", () => {
   held.running.add(run);
   held.abandon([...held.running]);
   expect(held.running.size).toBe(0);
-  expect(held.nextEnds()).toEqual([]);
+  expect(held.plainEnds.next(0)).toEqual([]);
   expect(held.interrupted).toMatchObject([{ id: "a", edge: "requeue", ran: true }]);
 });
 
@@ -99,14 +99,14 @@ test("what is interrupted is put aside, and is held until it is decided", () => 
   for (const run of runs) held.running.add(run);
   const noneRuns = held.shutDown();
   held.abandon(runs.slice(0, 1));
-  expect([noneRuns.aborted, held.nextEnds()]).toEqual([false, []]);
+  expect([noneRuns.aborted, held.plainEnds.next(0)]).toEqual([false, []]);
   expect(held.interrupted).toMatchObject([{ id: "a", edge: "requeue" }]);
   expect(held.claimKeys()).toContain("a/claim of a");
   expect(held.claims().running.map(({ id }) => id)).toEqual(["b", "a"]);
   held.abandon([...held.running]);
   expect([noneRuns.aborted, held.isEmpty]).toEqual([true, false]);
   held.endInterrupted();
-  expect(held.nextEnds().map(({ id }) => id)).toEqual(["a", "b"]);
+  expect(held.plainEnds.next(0).map(({ id }) => id)).toEqual(["a", "b"]);
   expect(held.interrupted).toEqual([]);
 });
 

@@ -1,18 +1,19 @@
 /** What a worker holds: bodies that run, tasks fetched ahead, and ends that are not written yet. */
 import type { RunEndEvent } from "../define/hooks.ts";
-import type { Landed } from "../engine/wake-workers.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
 import type { HeldClaim } from "../store/queries/hold-claims.ts";
 import type { SettledTask } from "../store/queries/settle-tasks.ts";
 import { ClaimSeeds } from "./claim-seeds.ts";
-import { EndList, firstOfEach, type Refused } from "./end-list.ts";
-import { SlotReserve } from "./reserved-slots.ts";
+import { EndList, firstOfEach } from "./settlement/end-list.ts";
+import { SlotLedger } from "./slots/slot-ledger.ts";
 import type { TaskRun } from "./task-run.ts";
 
 /** Ends written in one statement at most: enough to be cheap, few enough to keep a statement short. */
 const MOST_ENDS = 2_000;
 /** Of nodes, whose statement does more. */
 const MOST_NODE_ENDS = 1_000;
+/** With so many unwritten ends nothing more is claimed, whatever the crash rules of their tasks. */
+const MOST_UNWRITTEN = 5_000;
 
 /** How long an aborted body has to notice before its task is given back. */
 export const ABORT_GRACE_MS = 1_000;
@@ -24,6 +25,8 @@ export interface EndedTask extends SettledTask {
   readonly priority: number;
   /** A node of a run: written in another lane. */
   readonly isNode?: true;
+  /** Its task must not run again after a crash: until the end is sent, its slot is not free. */
+  readonly occupiesSlot?: boolean;
   /** It was told to stop, and this is its worker's rule for it. */
   readonly isInterrupted?: true;
   /** What hooks are told of the run, where anybody listens. */
@@ -48,34 +51,18 @@ export function claimKey({ id, claimId }: HeldClaim): string {
   return `${id}/${claimId}`;
 }
 
-/** Tasks that went back into the line: their worker knows when a retry is due, the others are told of what is due now. */
-export function whatCameBack(ended: readonly EndedTask[]): { own: Landed[]; others: Landed[] } {
-  const own: Landed[] = [];
-  const others: Landed[] = [];
-  for (const { queue, priority, edge, delayMs } of ended) {
-    if (edge === "retry") own.push({ queue, priority, due: delayMs ?? 0 });
-    else if (edge === "release" || edge === "requeue")
-      others.push({ queue, priority, due: "back" });
-  }
-  return { own, others };
-}
-
 function claimOf({ id, claimId }: HeldClaim): HeldClaim {
   return { id, claimId };
 }
 
 export class HeldTasks {
-  /** A task that was lost and claimed again may run here twice at once. */
-  readonly running = new Set<TaskRun>();
-  /** Slots that are kept for tasks while they are being stored, by the keys of their claims. */
-  readonly #kept = new Set<string>();
-  /** And for what claims and starts will bring that are under way. */
-  readonly slots = new SlotReserve();
+  /** Ends that the completer for plain tasks writes, and the completer for nodes. */
+  readonly plainEnds = new EndList<EndedTask>(MOST_ENDS);
+  readonly nodeEnds = new EndList<EndedTask>(MOST_NODE_ENDS);
+  readonly slots = new SlotLedger(() => this.plainEnds.occupiedSlots + this.nodeEnds.occupiedSlots);
   readonly seeds = new ClaimSeeds();
   #ahead: ClaimedTask[] = [];
   readonly #heldBack = new Set<ClaimedTask>();
-  readonly #ended = new EndList<EndedTask>(MOST_ENDS);
-  readonly #endedNodes = new EndList<EndedTask>(MOST_NODE_ENDS);
   /** Runs that were told to stop, and have: see interrupted-runs.ts. */
   #interrupted: EndedTask[] = [];
   readonly #noneRuns = new AbortController();
@@ -85,26 +72,32 @@ export class HeldTasks {
     return this.#ahead.length;
   }
 
-  /** Slots that are not free. An end that PostgreSQL refuses keeps its slot, or they would pile up without bound. */
+  get running(): Set<TaskRun> {
+    return this.slots.running;
+  }
+
+  /** Slots that are not free. */
   get busyCount(): number {
-    return this.running.size + this.#kept.size + this.slots.count + this.refusedCount;
+    return this.slots.occupied;
+  }
+
+  /** Whether the worker must write ends before it may claim more tasks. */
+  get isBehind(): boolean {
+    return this.plainEnds.length + this.nodeEnds.length >= MOST_UNWRITTEN;
+  }
+
+  /** Whether an earlier attempt of this task has ended and is not written: no new one starts before hooks have heard of it. */
+  isReturning({ id }: ClaimedTask): boolean {
+    return this.plainEnds.isReturning(id) || this.nodeEnds.isReturning(id);
   }
 
   /** Ends that PostgreSQL has refused. They are written again in `retryInMs`, or never if that is Infinity. */
   get refusedCount(): number {
-    return this.#ended.refusedCount + this.#endedNodes.refusedCount;
+    return this.plainEnds.refusedCount + this.nodeEnds.refusedCount;
   }
 
   retryInMs(now: number): number {
-    return Math.min(this.#ended.retryInMs(now), this.#endedNodes.retryInMs(now));
-  }
-
-  keep(tasks: Iterable<ClaimedTask>): void {
-    for (const task of tasks) this.#kept.add(claimKey(task));
-  }
-
-  unkeep(tasks: Iterable<ClaimedTask>): void {
-    for (const task of tasks) this.#kept.delete(claimKey(task));
+    return Math.min(this.plainEnds.retryInMs(now), this.nodeEnds.retryInMs(now));
   }
 
   get isEmpty(): boolean {
@@ -112,28 +105,15 @@ export class HeldTasks {
       this.busyCount === 0 &&
       !this.seeds.isAnyUnderWay &&
       this.#ahead.length === 0 &&
-      this.#ended.length === 0 &&
-      this.#endedNodes.length === 0 &&
+      this.plainEnds.length === 0 &&
+      this.nodeEnds.length === 0 &&
       this.#interrupted.length === 0
     );
   }
 
-  /** Ends of plain tasks that are not written yet. */
-  get endCount(): number {
-    return this.#ended.length;
-  }
-
-  get hasEnds(): boolean {
-    return this.#ended.hasNext();
-  }
-
-  get hasNodeEnds(): boolean {
-    return this.#endedNodes.hasNext();
-  }
-
   /** Ends that are not written, of all kinds. */
   get unwritten(): readonly EndedTask[] {
-    return [...this.#ended, ...this.#endedNodes, ...this.#interrupted];
+    return [...this.plainEnds, ...this.nodeEnds, ...this.#interrupted];
   }
 
   end(ended: EndedTask): void {
@@ -142,7 +122,7 @@ export class HeldTasks {
   }
 
   #listOf({ isNode }: EndedTask): EndList<EndedTask> {
-    return isNode === true ? this.#endedNodes : this.#ended;
+    return isNode === true ? this.nodeEnds : this.plainEnds;
   }
 
   /** False: it was let go of before. */
@@ -178,33 +158,14 @@ export class HeldTasks {
     for (const ended of this.#interrupted.splice(0)) this.#listOf(ended).add(ended);
   }
 
-  /** Ends to write next. They stay until `written`. */
-  nextEnds(now = performance.now()): readonly EndedTask[] {
-    return this.#ended.next(now);
-  }
-
-  /** The same of nodes. */
-  nextNodeEnds(now = performance.now()): readonly EndedTask[] {
-    return this.#endedNodes.next(now);
-  }
-
   written(settles: readonly SettledTask[]): void {
-    this.#ended.written(settles);
-    if (this.#endedNodes.length > 0) this.#endedNodes.written(settles);
-  }
-
-  refused(ended: EndedTask): Refused {
-    return this.#listOf(ended).refuse(ended, performance.now());
-  }
-
-  /** They travelled with ends that were refused. */
-  postpone(ends: readonly EndedTask[]): void {
-    for (const ended of ends) this.#listOf(ended).postpone(ended, performance.now());
+    this.plainEnds.written(settles);
+    if (this.nodeEnds.length > 0) this.nodeEnds.written(settles);
   }
 
   retryRefused(): void {
-    this.#ended.retryNow();
-    this.#endedNodes.retryNow();
+    this.plainEnds.retryNow();
+    this.nodeEnds.retryNow();
   }
 
   fetchedAhead(tasks: readonly ClaimedTask[]): void {
@@ -214,16 +175,20 @@ export class HeldTasks {
   /** What gets the next slots, each task once: one that was lost and fetched again is here under two claims. */
   nextAhead(count: number): readonly ClaimedTask[] {
     return firstOfEach(
-      this.#ahead.filter((task) => !this.#heldBack.has(task)),
+      this.#ahead.filter((task) => this.#mayStart(task)),
       count,
     );
   }
 
   /** Takes the first of the line, if it is stored as running and only has to begin. What waits for a cap is passed over. */
   takeStarted(): ClaimedTask | undefined {
-    const at = this.#ahead.findIndex((task) => !this.#heldBack.has(task));
+    const at = this.#ahead.findIndex((task) => this.#mayStart(task));
     if (this.#ahead[at]?.isStarted !== true) return undefined;
     return at === 0 ? this.#ahead.shift() : this.#ahead.splice(at, 1)[0]; // of thousands, only the former moves none
+  }
+
+  #mayStart(task: ClaimedTask): boolean {
+    return !this.#heldBack.has(task) && !this.isReturning(task);
   }
 
   /** These could not be started, because a cap is reached. */
@@ -260,7 +225,6 @@ export class HeldTasks {
       ...[...this.running].map(({ claimed }) => claimKey(claimed)),
       ...this.#ahead.map(claimKey),
       ...this.unwritten.map(claimKey),
-      ...this.#kept,
     ]);
   }
 

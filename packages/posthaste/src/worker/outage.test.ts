@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { loggerOf } from "../domain/logger.ts";
-import { Outage } from "./outage.ts";
+import { Outage, OutageReport } from "./outage.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -22,7 +22,7 @@ const away = new Error("Connection terminated unexpectedly");
 function setUp(over: Partial<typeof resilience> = {}) {
   const lines: string[] = [];
   const log = loggerOf((_level, _fields, message) => lines.push(message));
-  return { lines, outage: new Outage({ ...resilience, ...over }, log) };
+  return { lines, outage: new Outage({ ...resilience, ...over }, new OutageReport(log)) };
 }
 
 async function pausesOf(outage: Outage, count: number): Promise<number[]> {
@@ -121,7 +121,7 @@ test("during a long pause it looks out for the database, and tries again as soon
     if (++asked < 3) throw away;
   };
   const slow = { ...resilience, dbRetryInitialMs: 30_000, dbRetryMaxMs: 30_000 };
-  const outage = new Outage(slow, log, probe);
+  const outage = new Outage(slow, new OutageReport(log), probe);
   const begun = Date.now();
   const waiting = outage.wait(away);
   await vi.runAllTimersAsync();

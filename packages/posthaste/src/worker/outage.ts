@@ -13,23 +13,67 @@ const LAST_REMINDER_MS = 3_600_000;
 /** How often it is asked during a long pause whether the database answers again; spread, as the pauses are. */
 const LOOK_OUT_MS = 2_000;
 
+/**
+ * The lines about an outage. The sessions of a worker share one report: the first that fails says that the database is away, the
+ * last that succeeds says that it is back.
+ */
+export class OutageReport {
+  readonly #log: Logger;
+  readonly #failing = new Set<Outage>();
+  #since = 0;
+  #nextLineMs = FIRST_REMINDER_MS;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  failed(
+    outage: Outage,
+    error: unknown,
+    isAway: boolean,
+    { attempts, retryInMs }: { readonly attempts: number; readonly retryInMs: number },
+  ): void {
+    const isFirst = this.#failing.size === 0;
+    this.#failing.add(outage);
+    const facts = { retryInMs, error: String(error) };
+    if (isFirst) {
+      this.#since = performance.now();
+      this.#nextLineMs = FIRST_REMINDER_MS;
+      const what = isAway
+        ? "database unreachable; running tasks go on, retrying"
+        : "database refused a statement; retrying";
+      return this.#log.warn(facts, what);
+    }
+    const outageMs = Math.round(performance.now() - this.#since);
+    if (outageMs < this.#nextLineMs) return undefined;
+    this.#nextLineMs = outageMs + Math.min(outageMs, LAST_REMINDER_MS);
+    const what = isAway ? "database still unreachable" : "database still refuses a statement";
+    return this.#log.warn({ outageMs, attempts, ...facts }, `${what}; retrying`);
+  }
+
+  recovered(outage: Outage): void {
+    if (!this.#failing.delete(outage) || this.#failing.size > 0) return;
+    this.#log.info(
+      { outageMs: Math.round(performance.now() - this.#since) },
+      "database reachable again",
+    );
+  }
+}
+
 export class Outage {
   readonly #resilience: ResilienceConfig;
   readonly #backoff: Backoff;
-  readonly #log: Logger;
+  readonly #report: OutageReport;
   readonly #probe: (() => Promise<unknown>) | undefined;
   readonly #hurry = new AbortController();
   #pausing: AbortController | undefined;
-  #since = 0;
-  #nextLineMs = FIRST_REMINDER_MS;
-  #hasRefusedEnds = false;
 
   /** @param probe resolves if the database answers; without it, only others can say so */
-  constructor(resilience: ResilienceConfig, log: Logger, probe?: () => Promise<unknown>) {
+  constructor(resilience: ResilienceConfig, report: OutageReport, probe?: () => Promise<unknown>) {
     const { dbRetryInitialMs, dbRetryMaxMs } = resilience;
     this.#resilience = resilience;
     this.#backoff = new Backoff({ initialMs: dbRetryInitialMs, maxMs: dbRetryMaxMs });
-    this.#log = log;
+    this.#report = report;
     this.#probe = probe;
   }
 
@@ -45,34 +89,13 @@ export class Outage {
     const attempts = this.#backoff.attempts;
     const ms = this.#backoff.next();
     const retryInMs = Math.round(isAway ? ms : Math.min(ms, REFUSED_MOST_MS));
-    this.#report(error, isAway, { attempts, retryInMs });
+    this.#report.failed(this, error, isAway, { attempts, retryInMs });
     this.#pausing = new AbortController();
     const over = AbortSignal.any([this.#hurry.signal, this.#pausing.signal]);
     if (isAway) void this.#lookOut(over);
     await pause(retryInMs, over);
     this.#pausing.abort();
     this.#pausing = undefined;
-  }
-
-  #report(
-    error: unknown,
-    isAway: boolean,
-    { attempts, retryInMs }: { readonly attempts: number; readonly retryInMs: number },
-  ): void {
-    const facts = { retryInMs, error: String(error) };
-    if (attempts === 0) {
-      this.#since = performance.now();
-      this.#nextLineMs = FIRST_REMINDER_MS;
-      const what = isAway
-        ? "database unreachable; running tasks go on, retrying"
-        : "database refused a statement; retrying";
-      return this.#log.warn(facts, what);
-    }
-    const outageMs = Math.round(performance.now() - this.#since);
-    if (outageMs < this.#nextLineMs) return undefined;
-    this.#nextLineMs = outageMs + Math.min(outageMs, LAST_REMINDER_MS);
-    const what = isAway ? "database still unreachable" : "database still refuses a statement";
-    return this.#log.warn({ outageMs, attempts, ...facts }, `${what}; retrying`);
   }
 
   /** After 20 s away the next try could be 16 s off, and work that is due should not wait for that. */
@@ -95,19 +118,8 @@ export class Outage {
   }
 
   over(): void {
-    if (this.#backoff.attempts > 0)
-      this.#log.info(
-        { outageMs: Math.round(performance.now() - this.#since) },
-        "database reachable again",
-      );
+    if (this.#backoff.attempts > 0) this.#report.recovered(this);
     this.#backoff.reset();
-  }
-
-  /** Ends that wait because PostgreSQL refused them: says so once when none is left. */
-  refusedEnds(count: number): void {
-    if (this.#hasRefusedEnds && count === 0)
-      this.#log.info("PostgreSQL takes results again; all that were kept are written");
-    this.#hasRefusedEnds = count > 0;
   }
 
   cutShort(): void {

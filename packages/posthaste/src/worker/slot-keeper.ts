@@ -68,38 +68,38 @@ export class SlotKeeper implements LocalHost {
     claimSeed: string,
   ): Pick<KeptSlots, "start" | "letGo"> {
     const { held, onReturned } = this.#options;
-    let isKept = true;
-    held.keep(claimed.values());
-    const giveUp = (tasks: Iterable<ClaimedTask>): void => {
-      clearTimeout(timer);
-      isKept = false;
-      held.unkeep(tasks);
-    };
+    const slots = held.slots.reserve("direct start", claimed.size);
+    held.seeds.asked(claimSeed);
+    let isOver = false;
     const letGo = (): void => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      slots.release();
       held.seeds.unanswered(claimSeed);
-      giveUp(claimed.values());
       onReturned(true);
     };
     const timer = setTimeout(letGo, KEEP_MS).unref();
     return {
       letGo,
       start: (started, at) => {
-        if (!isKept) return onReturned(true); // its slots have been given away: it is run as what is found is
-        const begun = new Set(started.flatMap((id) => claimed.get(id) ?? []));
-        const others = [...claimed.values()].filter((task) => !begun.has(task));
-        giveUp(others);
-        if (others.length > 0) onReturned(false);
-        // In the next turn: whoever sent them hears first that they are sent.
-        setImmediate(() => this.#begin(begun, at));
+        if (isOver) return onReturned(true); // its slots are gone: the comparison of claims finds the tasks and runs them
+        isOver = true;
+        clearTimeout(timer);
+        // In the next turn: the sender hears first that its tasks are sent.
+        setImmediate(() => {
+          for (const id of started) {
+            const task = claimed.get(id);
+            if (task === undefined) continue;
+            slots.use(); // one after the other: a handler that ends at once may let others start
+            this.#run({ ...task, enqueuedAt: at });
+          }
+          slots.release();
+          held.seeds.answered(claimSeed);
+          if (started.length < claimed.size) onReturned(false);
+        });
       },
     };
-  }
-
-  #begin(tasks: ReadonlySet<ClaimedTask>, enqueuedAt: number): void {
-    for (const task of tasks) {
-      this.#options.held.unkeep([task]); // one after the other: a body that ends at once may let others begin
-      this.#run({ ...task, enqueuedAt });
-    }
   }
 }
 

@@ -43,6 +43,7 @@ test("a value is settled under the claim it was made under", async () => {
     name: "n",
     queue: "q",
     priority: 7,
+    occupiesSlot: true,
     edge: "succeed",
     ran: true,
     result: "3",

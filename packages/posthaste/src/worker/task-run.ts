@@ -9,7 +9,6 @@ import type { Database } from "../engine/database.ts";
 import { TaskAborted, type AbortReason } from "../domain/task-aborted.ts";
 import { Alarm } from "../runtime/alarm.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import { runEvent } from "./announce-runs.ts";
 import { awaitCompletion, tellWaiters } from "./complete-with-effects.ts";
 import { Completion, type CompletionState } from "./completion.ts";
 import { readDecided, type Decided } from "./decided-options.ts";
@@ -19,6 +18,7 @@ import type { EndedTask } from "./held-tasks.ts";
 import { RunContext, type BodyHost } from "./run-context.ts";
 import type { RunServices } from "./run-services.ts";
 import { failureOf, interruptedTask, settledTask } from "./settled-task.ts";
+import { attemptEvent, emitCompletion } from "./settlement/emit-attempt-events.ts";
 import { runBlamed } from "./stray-errors.ts";
 import type { BodyMessage } from "./threads/messages.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
@@ -211,9 +211,7 @@ export class TaskRun implements BodyHost {
         "the task failed after its transaction had completed it",
       );
     }
-    const { hooks, taskLog } = this.services;
-    hooks.emit.taskCompleted?.(this.#endEvent());
-    if (taskLog.writesAll) taskLog.completed(this.#endEvent());
+    emitCompletion(this.services, () => this.#endEvent());
     this.#onEnd?.(this, undefined);
   }
 
@@ -266,7 +264,7 @@ export class TaskRun implements BodyHost {
 
   #endEvent(): RunEndEvent {
     const durationMs = Math.max(0, performance.now() - this.#beganAt);
-    return { ...runEvent(this.claimed, this.services.workerId), durationMs };
+    return { ...attemptEvent(this.claimed, this.services.workerId), durationMs };
   }
 
   /** An attempt that ran out of time has timed out, whatever its body says; one whose loose ends failed has failed. */

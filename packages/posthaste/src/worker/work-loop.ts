@@ -1,30 +1,36 @@
 /**
- * The worker's loop: one round trip after the other, each carrying everything that is ready at that moment. While one is
- * under way, bodies end and slots free up; the next takes it all. Nothing lingers and nothing is asked for in vain.
+ * The claim loop: one round trip after the other. Each starts prefetched tasks that got a slot and claims as many tasks as fit.
+ * While a round trip is under way, handlers end and slots become free; the next one uses them all. Completers write the ends
+ * (settlement/completer.ts) beside it. claiming/loop-mode.ts says what the loop may do when.
  */
 import type { WakeHint } from "../domain/wake-hint.ts";
-import { wakeQueues } from "../engine/wake-workers.ts";
-import { runCycle } from "../engine/work-cycle.ts";
 import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import { announceEnds, runEvent } from "./announce-runs.ts";
-import { beginAdopted, beginTasks, slotsFor, type Beginner } from "./begin-tasks.ts";
 import { AheadLine } from "./ahead-line.ts";
+import { beginAdopted, beginTasks, slotsFor, type Beginner } from "./begin-tasks.ts";
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
-import { EndLanes } from "./end-lanes.ts";
+import { claimAndStart } from "./claiming/claim-transaction.ts";
+import {
+  isDraining,
+  isFenced,
+  mayClaim,
+  mayStart,
+  nextMode,
+  type LoopEvent,
+  type LoopMode,
+} from "./claiming/loop-mode.ts";
+import { planClaim, type LoopPlan } from "./claiming/plan-claim.ts";
 import { FollowUps } from "./follow-ups.ts";
-import { ABORT_GRACE_MS, HeldTasks, whatCameBack, type EndedTask } from "./held-tasks.ts";
+import { ABORT_GRACE_MS, HeldTasks, type EndedTask } from "./held-tasks.ts";
 import { InterruptedRuns } from "./interrupted-runs.ts";
-import { Outage } from "./outage.ts";
-import { planCycle, type LoopPlan } from "./plan-cycle.ts";
-import { unlessItFails } from "./reserved-slots.ts";
-import { reviewSettles } from "./review-settles.ts";
+import { Outage, OutageReport } from "./outage.ts";
+import { emitStart } from "./settlement/emit-attempt-events.ts";
+import { Settlement } from "./settlement/settlement.ts";
 import { SlotKeeper, type SlotKeeperOptions } from "./slot-keeper.ts";
-import { isRefusal, settleOneByOne, settlePlain } from "./settle-one-by-one.ts";
 import { TaskRun } from "./task-run.ts";
 import { UnknownNames } from "./unknown-names.ts";
 import { watchLink } from "./watch-link.ts";
@@ -39,20 +45,17 @@ export class WorkLoop {
   readonly #bell = new Bell();
   readonly #outage: Outage;
   readonly #link: Link;
-  readonly #lanes: EndLanes;
+  readonly #settlement: Settlement;
   readonly #aheadLine: AheadLine;
   readonly #beginner: Beginner;
   readonly #unknown: UnknownNames;
-  /** Set when a claim or a finish may have gone through unnoticed, and every heartbeat: compare with what is stored. */
-  #isCheckDue = false;
-  #isChecking = false;
-  /** What was to be given back while a claim was under way, which may bring more of it. */
-  #releases: ((task: ClaimedTask) => boolean)[] = [];
+  #mode: LoopMode = "claiming";
+  /** A claim or an end may have been committed without an answer; also set by every heartbeat: compare claims with the database. */
+  #needsReconcile = false;
+  #isReconciling = false;
   #isClaiming = false;
-  #isDraining = false;
-  #isGivenUp = false;
-  /** Others may have taken what is held here, because no heartbeat could be written. */
-  #isFenced = false;
+  /** Prefetched tasks to release that were asked for while a claim was under way, which may bring more of them. */
+  #releases: ((task: ClaimedTask) => boolean)[] = [];
   /** When the loop last looked at the clock. Handlers that begin together share it. */
   #moment = 0;
 
@@ -68,47 +71,54 @@ export class WorkLoop {
       unknownNames: () => this.#unknown.met,
     });
     this.#unknown = new UnknownNames({ ...options, held: this.held });
-    const mayStart = (): boolean => !this.#isFenced && !this.#isGivenUp;
-    const keeping: SlotKeeperOptions = {
+    const starting: SlotKeeperOptions = {
       loop: options,
       held: this.held,
       desk: this.#desk,
       unknown: this.#unknown,
-      isFree: () => mayStart() && !this.#isDraining && !this.#isClaiming,
-      isDraining: () => this.#isDraining,
-      // One that is not run here is found when what is held is compared with what is stored, by whoever has it then.
+      isFree: () => mayClaim(this.#mode) && !this.#isClaiming && !this.held.isBehind,
+      isDraining: () => isDraining(this.#mode),
+      // A task that is not started here is found by the next comparison of claims.
       run: (task) => {
-        if (!mayStart()) return;
+        if (!mayStart(this.#mode)) return;
         this.#moment = performance.now();
         this.#run(task);
       },
       onReturned: (isUnclear) => (isUnclear ? this.checkClaims() : this.#bell.ring()),
     };
-    this.slots = new SlotKeeper(keeping);
+    this.slots = new SlotKeeper(starting);
     const run = (task: ClaimedTask): void => this.#run(task);
-    const [held, unknown, onNotifyError] = [this.held, this.#unknown, this.#onNotifyError];
-    this.#beginner = { held, unknown, services, queueRanks: plan.queueRanks, run, onNotifyError };
+    this.#beginner = {
+      held: this.held,
+      unknown: this.#unknown,
+      services,
+      queueRanks: plan.queueRanks,
+      run,
+    };
     this.#aheadLine = new AheadLine({
       held: this.held,
       concurrency: plan.concurrency,
-      mayBegin: () => mayStart() && !this.#isCheckDue && !this.#isChecking,
+      mayBegin: () => mayStart(this.#mode) && !this.#needsReconcile && !this.#isReconciling,
       run,
     });
-    this.#lanes = new EndLanes({
+    const report = new OutageReport(options.log);
+    this.#outage = new Outage(config.resilience, report, () => database.ping());
+    this.#settlement = new Settlement({
       services,
+      // Ends are kept for as long as the worker lives: only the loop gives up after `dbRetryMaxAttempts`.
+      outage: () =>
+        new Outage({ ...config.resilience, dbRetryMaxAttempts: 0 }, report, () => database.ping()),
       held: this.held,
-      startsAhead: config.startAhead,
-      followUps: new FollowUps(keeping),
+      followUps: new FollowUps(starting),
       onLanded: ({ queue, ...hint }) => {
         if (plan.queues.includes(queue)) this.hint(queue, hint);
       },
+      onSent: () => this.#bell.ring(),
       onWritten: () => {
         this.#desk.madeRoom();
         this.#bell.ring();
       },
-      onNotifyError: this.#onNotifyError,
     });
-    this.#outage = new Outage(config.resilience, options.log, () => database.ping());
     this.interrupted = new InterruptedRuns({
       services,
       plan,
@@ -118,9 +128,10 @@ export class WorkLoop {
     });
   }
 
-  /** Opens its session while the worker is still registering. */
+  /** Opens its sessions while the worker is still registering. */
   warmUp(): void {
     this.#link.warmUp();
+    this.#settlement.warmUp();
   }
 
   /** Something landed in a queue. */
@@ -131,7 +142,9 @@ export class WorkLoop {
 
   /** Something may have landed, nobody knows where. */
   look(): void {
-    this.#outage.hearOfReturn(); // who says so has heard from the database
+    // The caller has heard from the database.
+    this.#outage.hearOfReturn();
+    this.#settlement.hearOfReturn();
     this.#desk.look();
     this.#bell.ring();
   }
@@ -145,13 +158,13 @@ export class WorkLoop {
 
   /** Compare what is held with what is stored. */
   checkClaims(): void {
-    this.#isCheckDue = true;
+    this.#needsReconcile = true;
     this.#bell.ring();
   }
 
   /** Claims nothing more, gives back what was fetched ahead, and returns when everything else has ended. */
   drain(): void {
-    this.#isDraining = true;
+    this.#enter("drain");
     this.held.releaseAhead();
     this.#bell.ring();
   }
@@ -160,9 +173,9 @@ export class WorkLoop {
    * While fenced: nothing is claimed or started, and what runs is told to stop. When the worker is heard again, the crash rule
    * decides about what is still its own.
    */
-  fence(isFenced: boolean): void {
-    this.#isFenced = isFenced;
-    if (!isFenced) return this.checkClaims();
+  fence(mustFence: boolean): void {
+    this.#enter(mustFence ? "fence" : "unfence");
+    if (!mustFence) return this.checkClaims();
     const runs = [...this.held.running];
     for (const run of runs) run.abort("CLAIM_LOST");
     setTimeout(() => this.abandon(runs), ABORT_GRACE_MS).unref();
@@ -176,7 +189,7 @@ export class WorkLoop {
 
   /** Ends the loop even though something is not written: the database has been away for too long. */
   giveUp(): void {
-    this.#isGivenUp = true;
+    this.#enter("giveUp");
     this.#outage.cutShort();
     this.#bell.ring();
   }
@@ -186,31 +199,29 @@ export class WorkLoop {
   }
 
   async run(): Promise<void> {
-    // What may be stored under its name and is not known here is looked for before it ends.
-    while (!this.#isGivenUp && !(this.#isDraining && this.held.isEmpty && !this.#isCheckDue)) {
+    while (!this.#isOver) {
       // One moment for all three questions: what falls due between two of them would be slept over.
       const now = (this.#moment = performance.now());
-      this.#outage.refusedEnds(this.held.refusedCount);
-      this.#lanes.flush();
-      if (!this.#isFenced && !this.held.isShuttingDown) this.interrupted.afterCutOff();
-      // First the comparison with what is stored: claims that it finds take slots which a plan made before would give away.
-      const plan = this.#isCheckDue ? undefined : this.#plan(now);
-      const isSurveyDue = !this.#isDraining && this.#desk.isSurveyDue(now);
+      this.#settlement.flush();
+      if (!isFenced(this.#mode) && !this.held.isShuttingDown) this.interrupted.afterCutOff();
+      // The comparison of claims comes first: claims that it finds take slots which a plan made before would give away.
+      const plan = this.#needsReconcile ? undefined : this.#plan(now);
+      const isSurveyDue = !isDraining(this.#mode) && this.#desk.isSurveyDue(now);
       if (plan === undefined) this.#aheadLine.begin();
-      if (plan === undefined && !isSurveyDue && !this.#isCheckDue) {
+      if (plan === undefined && !isSurveyDue && !this.#needsReconcile) {
         if (this.held.refusedCount === 0) this.#outage.over(); // nothing is left of what failed
         await this.#bell.wait(Math.min(this.#restMs(now), this.held.retryInMs(now)));
-        await nextTurn(); // bodies that end in the same turn are written together
+        await nextTurn(); // handlers that end in the same turn free their slots together
         continue;
       }
       try {
         const connection = await this.#link.connection();
         await watchLink(this.#options.database, connection, async () => {
-          // Asked for meanwhile, it comes first: the plan is made anew.
-          if (this.#isCheckDue) return this.#check(connection);
+          // A comparison that was asked for meanwhile comes first: the plan is made again after it.
+          if (this.#needsReconcile) return this.#check(connection);
           if (isSurveyDue) await this.#desk.survey(connection);
           if (plan === undefined) return;
-          await this.#cycle(connection, plan);
+          await this.#claim(connection, plan);
           this.#outage.over(); // a look that succeeds does not say that a write will
         });
       } catch (error) {
@@ -219,58 +230,59 @@ export class WorkLoop {
     }
   }
 
+  /** Claims that may be stored for this worker and that it does not know are looked for before it ends. */
+  get #isOver(): boolean {
+    if (this.#mode === "stopped") return true;
+    return isDraining(this.#mode) && this.held.isEmpty && !this.#needsReconcile;
+  }
+
   async close(): Promise<void> {
-    await Promise.all([this.#link.close(), this.#lanes.close()]);
+    await Promise.all([this.#link.close(), this.#settlement.close()]);
+  }
+
+  #enter(event: LoopEvent): void {
+    this.#mode = nextMode(this.#mode, event);
   }
 
   #restMs(now: number): number {
-    const hasRoom = !this.#isDraining && this.held.busyCount < this.#options.plan.concurrency;
+    const hasRoom = !isDraining(this.#mode) && this.held.busyCount < this.#options.plan.concurrency;
     return hasRoom ? this.#desk.restMs(now) : Infinity;
   }
 
   #plan(now: number): LoopPlan | undefined {
     const { concurrency } = this.#options.plan;
-    const [held, desk] = [this.held, this.#desk];
-    const mayStart = !this.#isFenced;
-    const writesEnds = !this.#lanes.writeAll;
-    const mayClaim = mayStart && !this.#isDraining;
-    return planCycle({ held, desk, concurrency, mayStart, mayClaim, writesEnds }, now);
+    const mode = this.#mode;
+    const allowed = { mayStart: !isFenced(mode), mayClaim: mayClaim(mode) };
+    return planClaim({ held: this.held, desk: this.#desk, concurrency, ...allowed }, now);
   }
 
-  async #cycle(connection: Connection, plan: LoopPlan): Promise<void> {
-    const { database, services } = this.#options;
-    const onNotifyError = this.#onNotifyError;
-    const { settles } = plan;
+  async #claim(connection: Connection, plan: LoopPlan): Promise<void> {
+    const { store } = this.#options.database;
     const wakesBefore = this.#desk.wakes;
-    this.#releases = []; // of a claim that failed: what that brought is looked at when it is found
+    this.#releases = []; // those of a claim that failed: its tasks are looked at when they are found
     this.#isClaiming = plan.claim !== undefined || plan.ahead !== undefined;
     const slots = slotsFor(this.held, plan);
-    const answer = runCycle(database.store, connection, plan, onNotifyError);
-    this.#aheadLine.begin(); // not before: bodies run while the database works
-    const reply = await unlessItFails(slots, answer).finally(() => (this.#isClaiming = false));
+    const answer = claimAndStart(store, connection, plan).finally(() => (this.#isClaiming = false));
+    this.#aheadLine.begin(); // not before: handlers run while the database works
+    const reply = await answer.catch((error: unknown) => {
+      slots.release();
+      throw error;
+    });
     this.#moment = performance.now();
-    this.held.written(settles);
-    if (reply.settle !== undefined) announceEnds(services, settles, reply.settle);
-    if (beginTasks(this.#beginner, { connection, plan, reply, slots })) this.#isCheckDue = true;
-    // Fetched by a cycle that was under way when a queue was paused, or the worker was told to stop.
+    if (beginTasks(this.#beginner, { connection, plan, reply, slots })) this.#needsReconcile = true;
+    // Prefetched by a claim that was under way when a queue was paused, or when the worker was told to stop.
     for (const isMeant of this.#releases.splice(0)) this.held.releaseAhead(isMeant);
-    if (this.#isDraining) this.held.releaseAhead();
+    if (isDraining(this.#mode)) this.held.releaseAhead();
     this.#desk.fed(plan.claim, reply.claim, wakesBefore);
     this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
     if ((reply.start?.heldBack.length ?? 0) > 0) this.#desk.heldBack();
-    const { own, others } = whatCameBack(settles);
-    for (const { queue, ...hint } of own) this.hint(queue, hint);
-    if (others.length > 0) wakeQueues(connection, database.store, others).catch(onNotifyError);
-    if (reply.settle !== undefined)
-      await reviewSettles({ services, connection, settles, reply: reply.settle, onNotifyError });
   }
 
   #run(task: ClaimedTask): void {
     const { registry, services } = this.#options;
     const run = new TaskRun(task, registry.get(task.name), services, this.#moment);
     this.held.running.add(run);
-    services.taskLog.began(task);
-    services.hooks.emit.taskStarted?.(runEvent(task, services.workerId));
+    emitStart(services, task);
     run.run(this.#ended);
   }
 
@@ -279,15 +291,15 @@ export class WorkLoop {
     if (!this.held.letGo(run)) return;
     if (ended !== undefined) this.held.end(ended);
     else this.#desk.madeRoom();
-    this.#lanes.flush();
+    this.#settlement.flush();
     this.#aheadLine.begin();
     this.#bell.ring();
   };
 
-  /** Adopts claims whose acknowledgement was lost; lets go of tasks that are not ours any more. */
+  /** Adopts claims whose answer was lost, and lets go of tasks that are not this worker's any more. */
   async #check(connection: Connection): Promise<void> {
-    this.#isCheckDue = false;
-    this.#isChecking = true;
+    this.#needsReconcile = false;
+    this.#isReconciling = true;
     const { services, plan } = this.#options;
     const { adopted, unknown } = await keepClaims({
       services,
@@ -297,27 +309,14 @@ export class WorkLoop {
     });
     beginAdopted(this.#beginner, adopted, plan.concurrency - this.held.busyCount);
     this.interrupted.ofEarlierState(unknown);
-    if (this.#isDraining) this.held.releaseAhead();
-    this.#isChecking = false;
+    if (isDraining(this.#mode)) this.held.releaseAhead();
+    this.#isReconciling = false;
   }
 
   async #recover(error: unknown, plan: LoopPlan | undefined): Promise<void> {
     for (const request of [plan?.claim, plan?.ahead])
       if (request?.claimSeed !== undefined) this.held.seeds.unanswered(request.claimSeed);
-    this.#isCheckDue = true;
-    const settles = plan?.settles ?? [];
-    if (settles.length === 0 || !isRefusal(error)) return this.#outage.wait(error);
-    this.#options.log.debug({ error: String(error) }, "a round trip of the worker failed");
-    const { services } = this.#options;
-    const write = settlePlain(services, this.#onNotifyError);
-    try {
-      // One of the ends may be what PostgreSQL refused. If none is, the next round trip fails without them.
-      await settleOneByOne({ services, settles, held: this.held, link: this.#link, write });
-    } catch (lost) {
-      await this.#outage.wait(lost);
-    }
+    this.#needsReconcile = true;
+    await this.#outage.wait(error);
   }
-
-  readonly #onNotifyError = (error: unknown): void =>
-    this.#options.log.debug({ error: String(error) }, "waiters were not told; they will poll");
 }

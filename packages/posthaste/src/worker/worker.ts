@@ -5,7 +5,7 @@ import { concurrencyLine, effectiveConfig } from "../domain/config-settings.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { despiteSilence } from "../engine/despite-silence.ts";
 import { disposeContext, makeServices, type SharedServices } from "./make-services.ts";
-import { Outage } from "./outage.ts";
+import { Outage, OutageReport } from "./outage.ts";
 import { watchStrayErrors } from "./stray-errors.ts";
 import { beginLife, type WorkerLife, type WorkerSetup } from "./worker-life.ts";
 
@@ -23,7 +23,7 @@ export class Worker implements AsyncDisposable {
 
   constructor(setup: WorkerSetup) {
     this.#setup = setup;
-    this.#startOutage = new Outage(setup.config.resilience, this.#log);
+    this.#startOutage = new Outage(setup.config.resilience, new OutageReport(this.#log));
   }
 
   /** Its id in the registry. Another one when it was declared dead, came back and registered anew. */

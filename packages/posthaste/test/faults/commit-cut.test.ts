@@ -56,39 +56,78 @@ const places: readonly (readonly [string, Place, { readonly commits: boolean }])
   ["the server's answer to the COMMIT is lost", "answer", { commits: true }],
 ];
 
-describe.each(places)("%s", (_, place, { commits }) => {
-  test.each(["claim", "start of a task fetched ahead", "finish"] as const)(
-    "at %s: each body runs once and its result is stored once",
-    async (stage) => {
-      const held = heldTask();
-      const cut = cutAtCommit(stage, place);
-      // Fetching ahead makes a round trip of several statements, so that there is a COMMIT.
-      const { hooks, events } = recordEvents();
-      const { app, logger } = await openWire(cut, { tasks: [held.task], hooks, prefetchBuffer: 2 });
-      const handles = await db.app().sendMany(held.task, ["a", "b", "c", "d", "e", "f"]);
-      await app.worker({ concurrency: 2 }).start();
-      for (const count of [2, 4, 6]) {
-        await held.begun(count);
-        held.finishAll();
-      }
+/** Six tasks, two at a time. Fetching ahead makes a round trip of several statements, so that there is a COMMIT. */
+async function runSix(cut: Cut) {
+  const held = heldTask();
+  const { hooks, events } = recordEvents();
+  const { app, logger } = await openWire(cut, { tasks: [held.task], hooks, prefetchBuffer: 2 });
+  const handles = await db.app().sendMany(held.task, ["a", "b", "c", "d", "e", "f"]);
+  await app.worker({ concurrency: 2 }).start();
+  for (const count of [2, 4, 6]) {
+    await held.begun(count);
+    held.finishAll();
+  }
+  const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 30_000 })));
+  expect(values).toEqual(["a", "b", "c", "d", "e", "f"].map((input) => `${input} done`));
+  expect(cut.times).toBe(1);
+  expect(held.inputs().sort()).toEqual(["a", "b", "c", "d", "e", "f"]);
+  expect(held.bodies.map(({ ctx }) => ctx.signal.aborted)).toEqual(Array(6).fill(false));
+  // Hooks are told of each once, whichever try wrote it.
+  for (const event of ["taskStarted", "taskCompleted"]) {
+    const told = () => events.filter((each) => each.event === event).map(({ id }) => id);
+    await expect.poll(() => new Set(told())).toEqual(new Set(handles.map(({ id }) => id)));
+    expect(told()).toHaveLength(handles.length);
+  }
+  const said = (): string[] => logger.lines.map(({ message }) => message);
+  expect(said().filter((message) => message.startsWith("claim lost"))).toEqual([]);
+  return { logger, said };
+}
 
-      const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 30_000 })));
-      expect(values).toEqual(["a", "b", "c", "d", "e", "f"].map((input) => `${input} done`));
-      expect(cut.times).toBe(1);
-      expect(held.inputs().sort()).toEqual(["a", "b", "c", "d", "e", "f"]);
-      expect(held.bodies.map(({ ctx }) => ctx.signal.aborted)).toEqual(Array(6).fill(false));
+describe.each(places)("%s", (_, place, { commits }) => {
+  test.each(["claim", "start of a task fetched ahead"] as const)(
+    "at %s: each handler runs once and its result is stored once",
+    async (stage) => {
+      const { logger, said } = await runSix(cutAtCommit(stage, place));
       await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
-      // Hooks are told of each once, whichever try it was that wrote it.
-      for (const event of ["taskStarted", "taskCompleted"]) {
-        const told = () => events.filter((each) => each.event === event).map(({ id }) => id);
-        await expect.poll(() => new Set(told())).toEqual(new Set(handles.map(({ id }) => id)));
-        expect(told()).toHaveLength(handles.length);
-      }
-      const said = logger.lines.map(({ message }) => message);
-      expect(said.filter((message) => message.startsWith("claim lost"))).toEqual([]);
-      // In each of these round trips something is claimed as well: whether it went through shows in what was adopted.
-      const adopted = said.some((message) => message.startsWith("claims whose acknowledgement"));
+      // In each of these round trips tasks are claimed: whether it was committed shows in what the worker adopted.
+      const adopted = said().some((message) => message.startsWith("claims whose acknowledgement"));
       expect(adopted).toBe(commits);
     },
   );
 });
+
+/** Ends travel as one statement, which is its own transaction. */
+function cutAtFinish(place: Place): Cut {
+  let watched = -1;
+  const cut: Cut = {
+    times: 0,
+    toServer(bytes, link) {
+      if (cut.times > 0 || !stages.finish.test(bytes.toString("latin1"))) return "none";
+      if (place === "answer") {
+        watched = link;
+        return "none";
+      }
+      cut.times++;
+      if (place === "behind") return "cut after";
+      return place === "before" ? "cut before" : { cutAt: Math.floor(bytes.length / 2) };
+    },
+    toClient(_, link) {
+      if (cut.times > 0 || link !== watched) return "none";
+      cut.times++;
+      return "cut before";
+    },
+  };
+  return cut;
+}
+
+test.each([
+  ["the ends do not reach the server", "before"],
+  ["half of the statement reaches the server", "inside"],
+  ["the statement is the last that reaches the server", "behind"],
+  ["the server's answer to the statement is lost", "answer"],
+] as const)(
+  "finish: %s: each handler runs once and its result is stored once",
+  async (_, place) => {
+    await runSix(cutAtFinish(place));
+  },
+);

@@ -105,20 +105,25 @@ test("a result that is refused while nothing else is written is tried on and on:
   expect(await alone.value({ timeoutMs: 20_000 })).toBe("poison");
 }, 60_000);
 
-test("a kept result occupies its slot: a worker never has more unwritten results than slots", async () => {
+test("a kept result occupies its slot: a worker has at most one batch more of unwritten results than slots", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   await app.worker({ concurrency: 2 }).start();
-  const handles = await app.sendMany(held.task, ["a", "b", "c"]);
+  const handles = await app.sendMany(held.task, ["a", "b", "c", "d", "e"]);
   await held.begun(2);
   await refusals.begin("53100");
+  // When "a" and "b" are on their way, their slots are free. When they have been refused, they occupy slots again.
   held.finishAll();
   await refusals.met(4);
-  expect(held.inputs()).toEqual(["a", "b"]);
-  expect((await statuses()).sort()).toEqual(["PENDING", "RUNNING", "RUNNING"]);
-  await refusals.end();
-  await held.begun(3);
   held.finishAll();
+  await refusals.met(8);
+  expect(held.inputs().length).toBeLessThanOrEqual(4);
+  expect((await statuses()).filter((status) => status === "RUNNING").length).toBeLessThanOrEqual(4);
+  await refusals.end();
+  for (const count of [3, 4, 5]) {
+    await held.begun(count);
+    held.finishAll();
+  }
   await Promise.all(handles.map((each) => each.value({ timeoutMs: 20_000 })));
 });
 

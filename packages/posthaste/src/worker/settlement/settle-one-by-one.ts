@@ -6,24 +6,22 @@
  *  - anything else: the end is kept in memory and written again later, with growing pauses. Refused five times while other
  *    ends of its kind are written in between, it is refused for its value after all. Missing rights are never its value.
  */
-import { PosthasteError, type ResultCode } from "../domain/errors.ts";
-import { isRepeatable } from "../engine/repeat-safely.ts";
-import { tellWaiters } from "../engine/work-cycle.ts";
-import type { Connection } from "../store/connection.ts";
-import type { Link } from "../store/link.ts";
-import { errorCode, errorKind } from "../store/pg-errors.ts";
-import type { SettleReply } from "../store/queries/settle-tasks.ts";
-import { announceEnds } from "./announce-runs.ts";
-import type { EndedTask, HeldTasks } from "./held-tasks.ts";
-import type { RunServices } from "./run-services.ts";
+import { PosthasteError, type ResultCode } from "../../domain/errors.ts";
+import { isRepeatable } from "../../engine/repeat-safely.ts";
+import type { Connection } from "../../store/connection.ts";
+import { errorCode, errorKind } from "../../store/pg-errors.ts";
+import type { EndedTask } from "../held-tasks.ts";
+import type { RunServices } from "../run-services.ts";
+import type { EndList } from "./end-list.ts";
 
 export interface SettleOneByOne {
   readonly services: RunServices;
-  readonly settles: readonly EndedTask[];
-  readonly held: HeldTasks;
-  readonly link: Link;
-  /** Writes one of them, and tells those who wait for it. */
-  readonly write: (connection: Connection, end: EndedTask) => Promise<SettleReply>;
+  /** The ends that were refused together. */
+  readonly batch: readonly EndedTask[];
+  readonly ends: EndList<EndedTask>;
+  readonly connection: () => Promise<Connection>;
+  /** Writes one of them and does what follows its commit. */
+  readonly write: (end: EndedTask) => Promise<void>;
 }
 
 /** Refused alone so often while others were written, an end is refused for its value. */
@@ -38,10 +36,10 @@ export function isRefusal(error: unknown): boolean {
 
 /** Each of them is written or waits when this resolves. Rejects when the session is lost. */
 export async function settleOneByOne(asked: SettleOneByOne): Promise<void> {
-  const { settles, held } = asked;
+  const { batch } = asked;
   let refusedInARow = 0;
-  for (const [nth, end] of settles.entries()) {
-    if (refusedInARow >= MOST_IN_A_ROW) return held.postpone(settles.slice(nth));
+  for (const [nth, end] of batch.entries()) {
+    if (refusedInARow >= MOST_IN_A_ROW) return postpone(asked, batch.slice(nth));
     refusedInARow = (await settleAlone(asked, end)) ? 0 : refusedInARow + 1;
   }
 }
@@ -49,20 +47,18 @@ export async function settleOneByOne(asked: SettleOneByOne): Promise<void> {
 /** False: it was refused and waits. */
 async function settleAlone(asked: SettleOneByOne, end: EndedTask): Promise<boolean> {
   try {
-    await writeAndSay(asked, end);
+    await asked.write(end);
   } catch (error) {
     if (!isRefusal(error)) throw error;
     if (!(await dealWithRefusal(asked, end, error))) return false;
   }
-  asked.held.written([end]);
+  asked.ends.written([end]);
   return true;
 }
 
-async function writeAndSay(
-  { services, link, write }: SettleOneByOne,
-  end: EndedTask,
-): Promise<void> {
-  announceEnds(services, [end], await write(await link.connection(), end));
+/** They were refused together with ends that are refused alone, too: nothing is known about them. */
+function postpone({ ends }: SettleOneByOne, rest: readonly EndedTask[]): void {
+  for (const end of rest) ends.postpone(end, performance.now());
 }
 
 /** True if the task has ended, one way or the other. */
@@ -85,9 +81,9 @@ function hasValue({ edge }: EndedTask): boolean {
 }
 
 /** Returns how often it has been refused for its own sake. */
-function keep({ services, held }: SettleOneByOne, end: EndedTask, refusal: unknown): number {
+function keep({ services, ends }: SettleOneByOne, end: EndedTask, refusal: unknown): number {
   const { log } = services;
-  const { isFirst, count } = held.refused(end);
+  const { isFirst, count } = ends.refuse(end, performance.now());
   const facts = { task: end.id, name: end.name, code: errorCode(refusal), error: String(refusal) };
   if (!isFirst) log.debug(facts, "PostgreSQL refused the end of a task again; it is kept");
   else if (errorKind(refusal) === "setup")
@@ -114,7 +110,7 @@ async function failForValue(
   const reason = refusal instanceof Error ? refusal.message : String(refusal);
   const error = JSON.stringify({ code, message: `PostgreSQL refused the result: ${reason}` });
   try {
-    await writeAndSay(asked, { ...rest, edge: "fail", code, error });
+    await asked.write({ ...rest, edge: "fail", code, error });
   } catch (second) {
     if (!isRefusal(second)) throw second;
     keep(asked, end, second);
@@ -128,26 +124,16 @@ async function failForValue(
 }
 
 /** True if the task has ended already: then what is stored stays, and the claim that should not be there any more goes. */
-async function dropIfEnded({ services, link }: SettleOneByOne, end: EndedTask): Promise<boolean> {
+async function dropIfEnded(
+  { services, connection }: SettleOneByOne,
+  end: EndedTask,
+): Promise<boolean> {
   const { store } = services.database;
-  const status = await store.dropEndedClaim(await link.connection(), end);
+  const status = await store.dropEndedClaim(await connection(), end);
   if (status === undefined) return false;
   services.log.warn(
     { task: end.id, name: end.name, claimId: end.claimId, status },
     "a task had ended already when its end was to be written; what is stored stays",
   );
   return true;
-}
-
-/** Writes the end of a plain task by itself. */
-export function settlePlain(
-  { database }: Pick<RunServices, "database">,
-  onNotifyError: (error: unknown) => void,
-): SettleOneByOne["write"] {
-  const { store } = database;
-  return async (connection, end) => {
-    const reply = await store.settleTasks(connection, [end]);
-    tellWaiters(store, connection, [end.id], onNotifyError);
-    return reply;
-  };
 }

@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
-import type { SettledTask } from "../store/queries/settle-tasks.ts";
-import { EndList } from "./end-list.ts";
+import { describe, expect, test } from "vitest";
+import type { SettledTask } from "../../store/queries/settle-tasks.ts";
+import { EndList, type UnwrittenEnd } from "./end-list.ts";
 
 function ended(id: string, edge: SettledTask["edge"] = "succeed"): SettledTask {
   return { id, claimId: `claim of ${id}`, edge, ran: true };
@@ -60,4 +60,48 @@ test("retryNow ends every pause", () => {
   expect(list.next(0)).toEqual([]);
   list.retryNow();
   expect([list.hasNext(), list.next(0)]).toEqual([true, [bad]]);
+});
+
+describe("slots", () => {
+  const occupying = (id: string): UnwrittenEnd => ({ ...ended(id), occupiesSlot: true });
+
+  test("an end occupies its slot until it is sent, and again if its answer is lost", () => {
+    const [a, b, free] = [occupying("a"), occupying("b"), ended("free")];
+    const list = new EndList<UnwrittenEnd>(100);
+    list.add(a);
+    list.add(free);
+    expect(list.occupiedSlots).toBe(1);
+    list.sent([a, free]);
+    list.add(b);
+    expect(list.occupiedSlots).toBe(1);
+    list.notSent();
+    expect(list.occupiedSlots).toBe(2);
+    list.sent([a, b, free]);
+    list.written([a, free]);
+    expect(list.occupiedSlots).toBe(1);
+    list.written([b]);
+    expect(list.occupiedSlots).toBe(0);
+  });
+
+  test("a refused end occupies its slot until it is written", () => {
+    const [bad, good] = [occupying("bad"), occupying("good")];
+    const list = new EndList<UnwrittenEnd>(100);
+    list.add(bad);
+    list.add(good);
+    list.refuse(bad, 0);
+    expect(list.occupiedSlots).toBe(2);
+    list.sent([good]);
+    expect(list.occupiedSlots).toBe(1);
+    list.written([good]);
+    list.written([bad]);
+    expect(list.occupiedSlots).toBe(0);
+  });
+});
+
+test("a task is returning from the end of its attempt until that is written", () => {
+  const back = ended("back", "retry");
+  const list = listOf(back, ended("done"));
+  expect([list.isReturning("back"), list.isReturning("done")]).toEqual([true, false]);
+  list.written([back]);
+  expect(list.isReturning("back")).toBe(false);
 });

@@ -1,9 +1,18 @@
 /**
  * Ends that are not written yet. An end that PostgreSQL has refused waits, with growing pauses, beside those that come after
  * it: it is never written together with them, so that it does not make them fail.
+ *
+ * An end whose task must not run again after a crash occupies its slot until the end is sent. One batch is under way at a time, and
+ * PostgreSQL writes what it has received even if the worker is killed. So a kill costs the results of at most `concurrency`
+ * such tasks, however slowly the database writes.
  */
-import { Backoff } from "../runtime/backoff.ts";
-import type { SettledTask } from "../store/queries/settle-tasks.ts";
+import { Backoff } from "../../runtime/backoff.ts";
+import type { SettledTask } from "../../store/queries/settle-tasks.ts";
+
+/** An end, and whether it occupies a slot until it is sent. */
+export interface UnwrittenEnd extends SettledTask {
+  readonly occupiesSlot?: boolean;
+}
 
 /** A disk that has room again is noticed within the longest; five refusals in a row take about eight seconds. */
 const pauses = { initialMs: 500, maxMs: 5_000 };
@@ -21,9 +30,14 @@ export interface Refused {
   readonly count: number;
 }
 
-export class EndList<End extends SettledTask> {
+export class EndList<End extends UnwrittenEnd> {
   readonly #most: number;
   #fresh: End[] = [];
+  /** How many of `#fresh` occupy a slot until they are sent, and how many of these are on their way. */
+  #occupying = 0;
+  #sent = 0;
+  /** Tasks that are in a queue again when their end is written. */
+  readonly #returning = new Set<string>();
   readonly #refused = new Map<End, Refusal>();
 
   /** @param most ends in one statement */
@@ -43,8 +57,30 @@ export class EndList<End extends SettledTask> {
     return [...this.#fresh, ...this.#refused.keys()].values();
   }
 
+  /** Slots that are not free before ends of this list are sent. A refused end keeps its slot until it is written. */
+  get occupiedSlots(): number {
+    return this.#occupying - this.#sent + this.#refused.size;
+  }
+
+  /** Whether the task of this id is in a queue again as soon as its end is written. */
+  isReturning(id: string): boolean {
+    return this.#returning.has(id);
+  }
+
   add(end: End): void {
     this.#fresh.push(end);
+    if (end.occupiesSlot === true) this.#occupying++;
+    if (isReturn(end)) this.#returning.add(end.id);
+  }
+
+  /** These are on their way to the server. A kill of the worker does not stop them. */
+  sent(ends: readonly End[]): void {
+    this.#sent = ends.filter((end) => end.occupiesSlot === true && !this.#refused.has(end)).length;
+  }
+
+  /** The answer is lost, or was a refusal. */
+  notSent(): void {
+    this.#sent = 0;
   }
 
   hasNext(): boolean {
@@ -64,6 +100,9 @@ export class EndList<End extends SettledTask> {
   written(ends: readonly SettledTask[]): void {
     const gone = new Set<SettledTask>(ends);
     this.#fresh = this.#fresh.filter((end) => !gone.has(end));
+    this.#sent = 0;
+    this.#recount();
+    for (const end of ends) if (isReturn(end)) this.#returning.delete(end.id);
     if (this.#refused.size === 0) return;
     const edges = new Set(ends.map(({ edge }) => edge));
     for (const [end, refusal] of this.#refused) {
@@ -104,9 +143,15 @@ export class EndList<End extends SettledTask> {
       refusal = { backoff: new Backoff(pauses), retryAt: 0, count: 0, isOtherWritten: false };
       this.#refused.set(end, refusal);
       this.#fresh = this.#fresh.filter((each) => each !== end);
+      this.#recount();
     }
     refusal.retryAt = now + refusal.backoff.next();
     return refusal;
+  }
+
+  #recount(): void {
+    this.#occupying = 0;
+    for (const { occupiesSlot } of this.#fresh) if (occupiesSlot === true) this.#occupying++;
   }
 
   #due(now: number): End[] {
@@ -114,6 +159,10 @@ export class EndList<End extends SettledTask> {
     for (const [end, { retryAt }] of this.#refused) if (retryAt <= now) due.push(end);
     return due;
   }
+}
+
+function isReturn({ edge }: SettledTask): boolean {
+  return edge === "retry" || edge === "requeue" || edge === "release";
 }
 
 /** Each task once. */

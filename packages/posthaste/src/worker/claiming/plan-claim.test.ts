@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { taskAhead } from "../../test/support/claimed-task.ts";
-import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import type { Held } from "./claim-budget.ts";
-import type { ClaimDesk, ClaimRequests } from "./claim-desk.ts";
-import { HeldTasks } from "./held-tasks.ts";
-import { planCycle } from "./plan-cycle.ts";
+import { taskAhead } from "../../../test/support/claimed-task.ts";
+import type { ClaimedTask } from "../../store/queries/claim-tasks.ts";
+import type { Held } from "../claim-budget.ts";
+import type { ClaimDesk, ClaimRequests } from "../claim-desk.ts";
+import { HeldTasks } from "../held-tasks.ts";
+import { planClaim } from "./plan-claim.ts";
 
 /** Four slots; what the desk was told that is held. */
 function plan(waiting: readonly ClaimedTask[], mayStart = true) {
@@ -18,10 +18,7 @@ function plan(waiting: readonly ClaimedTask[], mayStart = true) {
       return { claim: undefined, ahead: undefined };
     },
   } as unknown as ClaimDesk;
-  const made = planCycle(
-    { held, desk, concurrency: 4, mayStart, mayClaim: mayStart, writesEnds: true },
-    0,
-  );
+  const made = planClaim({ held, desk, concurrency: 4, mayStart, mayClaim: mayStart }, 0);
   return { starts: made?.starts.map(({ id }) => id) ?? [], told };
 }
 

@@ -1,0 +1,54 @@
+/**
+ * Which of a worker's slots are occupied. An attempt that runs occupies one. So does each task that a request under way may
+ * bring: a claim, a direct start or a chained claim reserves its slots before it is sent. An end that is not sent yet may
+ * keep its slot, too (see end-list.ts).
+ */
+import type { TaskRun } from "../task-run.ts";
+
+/** What slots are reserved for. */
+export type SlotPurpose = "claim" | "direct start" | "chained claim";
+
+export interface Reservation {
+  /** Frees one of its slots for the task that starts now. False: none is left. */
+  use(): boolean;
+  /** Frees the slots that were not used. Safe to repeat. */
+  release(): void;
+}
+
+export class SlotLedger {
+  /** A task that was lost and claimed again may run here twice at once. */
+  readonly running = new Set<TaskRun>();
+  readonly #reserved: Record<SlotPurpose, number> = {
+    claim: 0,
+    "direct start": 0,
+    "chained claim": 0,
+  };
+  readonly #occupiedByEnds: () => number;
+
+  constructor(occupiedByEnds: () => number) {
+    this.#occupiedByEnds = occupiedByEnds;
+  }
+
+  /** Slots that are not free. */
+  get occupied(): number {
+    const { claim, "direct start": direct, "chained claim": chained } = this.#reserved;
+    return this.running.size + claim + direct + chained + this.#occupiedByEnds();
+  }
+
+  reserve(purpose: SlotPurpose, slots: number): Reservation {
+    let left = slots;
+    const free = (count: number): void => {
+      left -= count;
+      this.#reserved[purpose] -= count;
+    };
+    this.#reserved[purpose] += slots;
+    return {
+      use: () => {
+        if (left === 0) return false;
+        free(1);
+        return true;
+      },
+      release: () => free(left),
+    };
+  }
+}
