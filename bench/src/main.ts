@@ -51,7 +51,9 @@ const { values: args } = parseArgs({
 });
 
 if (args.baseline === undefined && args["env-new"].length + args["env-old"].length > 0)
-  throw new Error("--env-new and --env-old need --baseline: they set variables for one of two builds");
+  throw new Error(
+    "--env-new and --env-old need --baseline: they set variables for one of two builds",
+  );
 if (args.help) console.log(help);
 else report(args.from === undefined ? await run() : loadRun(args.from));
 

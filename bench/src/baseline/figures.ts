@@ -79,11 +79,7 @@ const time = { better: "less", least: LEAST } as const;
 const reported = { better: "less" } as const;
 
 /** A figure with the name of its only sample. */
-function of(
-  name: string,
-  metric: string,
-  bar: Pick<BuildFigure, "better" | "least">,
-): BuildFigure {
+function of(name: string, metric: string, bar: Pick<BuildFigure, "better" | "least">): BuildFigure {
   return { name, samples: [name], metric, ...bar };
 }
 
