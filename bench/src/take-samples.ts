@@ -66,7 +66,8 @@ export async function takeSample(order: SampleOrder, filing: Filing): Promise<Re
     },
   ).catch((error: { killed?: boolean; stderr?: string }) => {
     // Its message is the whole command; what the process said of its end is shorter and says more.
-    const said = /^\w*Error\b.*$/m.exec(error.stderr ?? "")?.[0];
+    const words = (error.stderr ?? "").trim();
+    const said = /^\w*Error\b.*$/m.exec(words)?.[0] ?? words.split("\n").at(-1);
     throw new Error(
       error.killed === true ? `took longer than ${SAMPLE_LIMIT_MS / 60_000} minutes` : said,
     );

@@ -61,11 +61,11 @@ function row({ figure, old, new: now, ratios, holds }: BuildVerdict): string[] {
   return [
     name,
     metric,
-    round(old),
-    round(now),
+    Number.isNaN(old) ? "" : round(old),
+    Number.isNaN(now) ? "" : round(now),
     ratio(median(ratios)),
-    `${low}–${high}`,
-    `${ratio(ratios[0])}–${ratio(ratios.at(-1))}`,
+    ratios.length === 0 ? "" : `${low}–${high}`,
+    ratios.length === 0 ? "" : `${ratio(ratios[0])}–${ratio(ratios.at(-1))}`,
     least === undefined ? "" : `at least ${ratio(least)}`,
     least === undefined ? "" : holds ? "holds" : "MISSES",
   ];
