@@ -2,6 +2,7 @@
  * A worker process: opens one system in one configuration, connects, works when told "go", reports how many bodies have
  * run, and ends when told "stop".
  */
+import { sharedNow } from "./clock.ts";
 import { loadSystem } from "./systems/all.ts";
 import type { Place, Site, Working } from "./systems/system.ts";
 
@@ -19,6 +20,8 @@ export interface MemberReport {
   readonly lastRunAt: number;
   /** Microseconds of this process. */
   readonly cpuUs: number;
+  /** From send to start, in milliseconds: of the runs since the last report whose payload has the time of its send. */
+  readonly startMs: readonly number[];
 }
 
 const REPORT_EVERY_MS = 20;
@@ -30,6 +33,7 @@ await contender.connect?.();
 
 let runs = 0;
 let lastRunAt = 0;
+let startMs: number[] = [];
 let working: Working | undefined;
 
 function report(): void {
@@ -38,14 +42,17 @@ function report(): void {
     runs,
     lastRunAt: performance.timeOrigin + lastRunAt,
     cpuUs: user + kernel,
+    startMs,
   };
+  startMs = [];
   process.send?.(said);
 }
 
 async function go(): Promise<void> {
   working = await contender.work({
     concurrency: orders.concurrency,
-    handler: () => {
+    handler: ({ sentAt }) => {
+      if (sentAt !== undefined) startMs.push(sharedNow() - sentAt);
       runs++;
       lastRunAt = performance.now();
       return null;

@@ -11,11 +11,13 @@ export interface CrewOptions extends MemberOrders {
 }
 
 const script = fileURLToPath(new URL("crew-member.ts", import.meta.url));
-const nothing: MemberReport = { runs: 0, lastRunAt: 0, cpuUs: 0 };
+const nothing: MemberReport = { runs: 0, lastRunAt: 0, cpuUs: 0, startMs: [] };
 
 export class Crew {
   readonly #children: readonly ChildProcess[];
   readonly #reports: MemberReport[];
+  /** From send to start, of every run whose payload has the time of its send. */
+  readonly startMs: number[] = [];
   #changed: () => void = () => undefined;
   #hasLost = false;
   #isStopping = false;
@@ -26,6 +28,7 @@ export class Crew {
     for (const [index, child] of children.entries()) {
       child.on("message", (report: MemberReport) => {
         this.#reports[index] = report;
+        this.startMs.push(...report.startMs);
         this.#changed();
       });
       child.on("exit", () => {

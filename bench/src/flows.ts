@@ -77,7 +77,10 @@ async function fan(contender: Contender, { count = 3 }: PhaseOptions): Promise<F
 }
 
 /** From the end of a node's body to the begin of the next one's; and from a send to the begin of its body. */
-async function chain(contender: Contender, { count = 1_000 }: PhaseOptions): Promise<Figures> {
+async function chain(
+  contender: Contender,
+  { count = 1_000, singles = 100 }: PhaseOptions,
+): Promise<Figures> {
   const hops: number[] = [];
   const starts: number[] = [];
   let endedAt = Number.NaN;
@@ -93,13 +96,13 @@ async function chain(contender: Contender, { count = 1_000 }: PhaseOptions): Pro
     },
   });
   const single = async (): Promise<void> => {
-    for (let n = 0; n < 100; n++) {
+    for (let n = 0; n < singles; n++) {
       void contender.send({ n, sentAt: performance.now() });
       await sleep(20);
     }
   };
   await single();
-  starts.length = 0; // the first hundred warm up
+  starts.length = 0; // the first ones warm up
   await single();
   await sleep(500);
   endedAt = Number.NaN;

@@ -2,6 +2,9 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { bars, judge, round } from "./bars.ts";
+import { compare } from "./baseline/compare.ts";
+import { buildFigures, type BuildFigure } from "./baseline/figures.ts";
+import { buildsTable, judgeBuilds } from "./baseline/report.ts";
 import { flowBars } from "./flow-bars.ts";
 import { limits } from "./limits.ts";
 import { measure } from "./measure.ts";
@@ -9,7 +12,7 @@ import { ownBars, ownMeasurements } from "./own/own.ts";
 import { measurements } from "./plan.ts";
 import { chart } from "./report/chart.ts";
 import { markdown } from "./report/markdown.ts";
-import type { Run } from "./results.ts";
+import type { Builds, Run } from "./results.ts";
 import { loadRun, storeRun } from "./stored-run.ts";
 
 const help = `npm run bench -- [options]
@@ -17,12 +20,16 @@ const help = `npm run bench -- [options]
   --check            what the bars need, in under 50 minutes; prints each beside its bar, exits with 1 on a miss
   --own              with --check: only how ours holds up against itself
   --only <words>     measurements whose name contains the words (may be repeated); "limits": PostgreSQL itself
-  --repetitions <n>  default 3 (--quick: 1, --check: 5)
+  --repetitions <n>  default 3 (--quick: 1, --check: 5, --baseline: 11)
   --json <file>      every figure: [{ system, config, phase, metric, value, repetition }];
                      machine, versions and date go beside it, into <file>.about.json
   --markdown <file>  the tables
   --chart <file>     an SVG of the drain, the sends and the latency
   --from <file>      measures nothing: tables, chart and bars of what --json has stored
+  --baseline <rev>   only ours: this code beside a git revision of it, in under 25 minutes; with --check, exits with 1 on
+                     a miss
+  --env-new <K=V>    with --baseline: a variable in the sample processes of this code (may be repeated)
+  --env-old <K=V>    with --baseline: a variable in the sample processes of the revision (may be repeated)
 Without --quick, --check and --only, everything is measured.`;
 
 const { values: args } = parseArgs({
@@ -36,14 +43,22 @@ const { values: args } = parseArgs({
     markdown: { type: "string" },
     chart: { type: "string" },
     from: { type: "string" },
+    baseline: { type: "string" },
+    "env-new": { type: "string", multiple: true, default: [] },
+    "env-old": { type: "string", multiple: true, default: [] },
     help: { type: "boolean", default: false },
   },
 });
 
+if (args.baseline === undefined && args["env-new"].length + args["env-old"].length > 0)
+  throw new Error(
+    "--env-new and --env-old need --baseline: they set variables for one of two builds",
+  );
 if (args.help) console.log(help);
 else report(args.from === undefined ? await run() : loadRun(args.from));
 
 function run(): Promise<Run> {
+  if (args.baseline !== undefined) return runBaseline(args.baseline);
   const beside = <Item>(all: readonly Item[]): readonly Item[] => (args.own ? [] : all);
   return measure({
     measurements: beside(measurements).filter(isWanted),
@@ -53,6 +68,37 @@ function run(): Promise<Run> {
   });
 }
 
+function runBaseline(revision: string): Promise<Run> {
+  const isAsked = ({ name }: BuildFigure): boolean =>
+    args.only.length === 0 || args.only.some((words) => name.includes(words));
+  const figures = buildFigures.filter(isAsked);
+  if (figures.length === 0) throw new Error(`--only: expected part of ${namesOf(buildFigures)}`);
+  return compare({
+    revision,
+    figures,
+    repetitions: Number(args.repetitions ?? 11),
+    environments: {
+      new: readVariables("--env-new", args["env-new"]),
+      old: readVariables("--env-old", args["env-old"]),
+    },
+  });
+}
+
+function namesOf(figures: readonly BuildFigure[]): string {
+  return figures.map(({ name }) => `"${name}"`).join(", ");
+}
+
+function readVariables(option: string, given: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    given.map((pair) => {
+      const [, name, value] = /^(\w+)=(.*)$/s.exec(pair) ?? [];
+      if (name === undefined || value === undefined)
+        throw new Error(`${option}: expected NAME=value, found "${pair}"`);
+      return [name, value];
+    }),
+  );
+}
+
 function isWanted(measurement: { name: string; isNeeded?: boolean; isQuick?: boolean }): boolean {
   const { name, isNeeded = false, isQuick = false } = measurement;
   if (args.only.length > 0) return args.only.some((words) => name.includes(words));
@@ -60,13 +106,27 @@ function isWanted(measurement: { name: string; isNeeded?: boolean; isQuick?: boo
 }
 
 function report(done: Run): void {
-  const table = markdown(done);
-  console.log(table);
+  if (done.builds === undefined) reportRun(done);
+  else reportBuilds(done, done.builds);
   if (args.json !== undefined) storeRun(args.json, done);
-  if (args.markdown !== undefined) writeFileSync(args.markdown, table);
-  if (args.chart !== undefined) writeFileSync(args.chart, chart(done));
   for (const failure of done.failures) console.error(`failed: ${failure}`);
   if (done.failures.length > 0) process.exitCode = 1;
+}
+
+function reportBuilds(done: Run, builds: Builds): void {
+  const verdicts = judgeBuilds(done);
+  const table = buildsTable(done, builds, verdicts);
+  console.log(table);
+  if (args.markdown !== undefined) writeFileSync(args.markdown, `${table}\n`);
+  if (args.check && verdicts.some(({ figure, holds }) => figure.least !== undefined && !holds))
+    process.exitCode = 1;
+}
+
+function reportRun(done: Run): void {
+  const table = markdown(done);
+  console.log(table);
+  if (args.markdown !== undefined) writeFileSync(args.markdown, table);
+  if (args.chart !== undefined) writeFileSync(args.chart, chart(done));
   if (args.check) check(done);
 }
 

@@ -1,5 +1,6 @@
 /** The phases every system goes through, each in a process of its own. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { sharedNow } from "./clock.ts";
 import type { Crew } from "./crew.ts";
 import type { Cost, Meter } from "./meters.ts";
 import type { Contender, Payload } from "./systems/system.ts";
@@ -17,8 +18,12 @@ export interface PhaseOptions {
   readonly processes?: number;
   readonly taskMs?: number;
   readonly seconds?: number;
+  /** Sends a second, where latency is measured. */
+  readonly perSecond?: number;
   /** Graphs: see flows.ts. */
   readonly flow?: "small" | "fan" | "chain";
+  /** Single tasks that are sent before a chain, to warm up, and as many before and after it, to compare with. */
+  readonly singles?: number;
   /** Bytes added to every payload. */
   readonly fillerBytes?: number;
 }
@@ -41,6 +46,7 @@ export const phases: Readonly<Record<string, Phase>> = {
   drain,
   crewDrain,
   latency,
+  crewLatency,
   roundTrips,
   idle,
 };
@@ -140,7 +146,7 @@ async function crewDrain(
   return perTask("tasks", cost.runs, cost);
 }
 
-async function latency(contender: Contender, _meter: Meter, { seconds = 10 }: PhaseOptions) {
+async function latency(contender: Contender, _meter: Meter, options: PhaseOptions) {
   const times: number[] = [];
   const working = await contender.work({
     concurrency: 10,
@@ -151,22 +157,58 @@ async function latency(contender: Contender, _meter: Meter, { seconds = 10 }: Ph
   });
   await contender.send({ n: -1 });
   await sleep(500);
-  const everyMs = 50;
-  const startedAt = performance.now();
-  for (let n = 0; n < (seconds * 1_000) / everyMs; n++) {
-    await sleep(Math.max(0, startedAt + n * everyMs - performance.now()));
-    void contender.send({ n, sentAt: performance.now() });
-  }
-  await sleep(1_500);
+  await sendSteadily(contender, options, { now: () => performance.now(), times });
   await working.stop();
-  times.sort((a, b) => a - b);
+  return startTimes(times);
+}
+
+/** As `latency`, with the worker in another process. */
+async function crewLatency(
+  contender: Contender,
+  _meter: Meter,
+  options: PhaseOptions,
+  startCrew: StartCrew,
+) {
+  const crew = await startCrew({ processes: 1, concurrency: 10 });
+  crew.go();
+  await contender.send({ n: -1 });
+  await waitUntil(() => crew.runs > 0, CAP_MS);
+  await sleep(500);
+  await sendSteadily(contender, options, { now: sharedNow, times: crew.startMs });
+  await crew.stop();
+  return startTimes(crew.startMs);
+}
+
+/** Sends so many a second, whatever becomes of them. Then waits until all have started, or for 1.5 s. */
+async function sendSteadily(
+  contender: Contender,
+  { seconds = 10, perSecond = 20 }: PhaseOptions,
+  { now, times }: { now: () => number; times: readonly number[] },
+): Promise<void> {
+  const everyMs = 1_000 / perSecond;
+  const count = seconds * perSecond;
+  const startedAt = performance.now();
+  for (let n = 0; n < count; n++) {
+    await sleep(Math.max(0, startedAt + n * everyMs - performance.now()));
+    void contender.send({ n, sentAt: now() });
+  }
+  await waitUntil(() => times.length >= count, 1_500);
+}
+
+async function waitUntil(isDone: () => boolean, limitMs: number): Promise<void> {
+  const end = performance.now() + limitMs;
+  while (!isDone() && performance.now() < end) await sleep(20);
+}
+
+function startTimes(times: readonly number[]): Figures {
+  const sorted = [...times].sort((a, b) => a - b);
   const at = (share: number): number =>
-    times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? Number.NaN;
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   return {
     "start p50 ms": at(0.5),
     "start p95 ms": at(0.95),
     "start p99 ms": at(0.99),
-    started: times.length,
+    started: sorted.length,
   };
 }
 

@@ -20,6 +20,19 @@ export interface Run {
   readonly results: readonly Result[];
   /** Samples that gave no figures, with the reason. */
   readonly failures: readonly string[];
+  /** With `--baseline`: the two builds that were compared. */
+  readonly builds?: Builds;
+}
+
+/** The configs of the results where two builds were compared. */
+export type Side = "old" | "new";
+
+export interface Builds {
+  /** What each side was: its commit, and the variables in its environment. */
+  readonly old: string;
+  readonly new: string;
+  /** Of the whole run, with the build of the baseline. */
+  readonly minutes: number;
 }
 
 export function versionsOf({ versions }: Run): string {

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { useEmbeddedPostgres } from "../../packages/posthaste/dist/embedded/embedded-postgres.js";
 import { requireProgram } from "./programs.ts";
+import { distIn, repository } from "./systems/load-posthaste.ts";
 import type { Site } from "./systems/system.ts";
 
 export interface Servers {
@@ -25,16 +26,20 @@ const settings = {
   "pg_stat_statements.track": "top",
 };
 
-export async function startServers(): Promise<Servers> {
+export async function startServers({ withRedis = true } = {}): Promise<Servers> {
   const folder = mkdtempSync(join(tmpdir(), "posthaste-bench-"));
   // Not disposable: that would turn fsync off, and a queue that may lose its tasks is another product.
   const postgres = await useEmbeddedPostgres({ dir: join(folder, "postgres"), settings });
-  const redis = await startRedis(folder);
+  const redis = withRedis ? await startRedis(folder) : undefined;
   return {
-    site: { postgresUrl: postgres.url, redisPort: redis.port },
-    versions: { PostgreSQL: postgres.version, Redis: redis.version, Node: process.versions.node },
+    site: { postgresUrl: postgres.url, redisPort: redis?.port ?? 0, dist: distIn(repository) },
+    versions: {
+      PostgreSQL: postgres.version,
+      ...(redis === undefined ? {} : { Redis: redis.version }),
+      Node: process.versions.node,
+    },
     async stop() {
-      await redis.stop();
+      await redis?.stop();
       await postgres.release();
       rmSync(folder, { recursive: true, force: true });
     },

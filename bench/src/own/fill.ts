@@ -1,6 +1,6 @@
 /** Schemas with a past or a future, made by SQL because sending a million tasks takes too long. */
 import pg from "pg";
-import { posthaste } from "../../../packages/posthaste/dist/index.js";
+import { loadPosthaste } from "../systems/load-posthaste.ts";
 import type { Site } from "../systems/system.ts";
 
 const silent = () => undefined;
@@ -22,6 +22,7 @@ export function queueNames(count: number): string[] {
 
 export async function freshSchema(site: Site, schema: string): Promise<void> {
   await onDatabase(site, (client) => client.query(`drop schema if exists ${schema} cascade`));
+  const { posthaste } = await loadPosthaste(site.dist);
   const app = posthaste({ database: site.postgresUrl, schema, logger });
   await app.migrate();
   await app.close();

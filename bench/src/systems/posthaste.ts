@@ -1,12 +1,16 @@
 import pg from "pg";
-import { defineTask, defineWorkflow, posthaste } from "../../../packages/posthaste/dist/index.js";
+import { loadPosthaste, type Posthaste } from "./load-posthaste.ts";
 import type { Contender, FlowShape, Payload, Place, Site, System, WorkOptions } from "./system.ts";
 
 const usual: Place = { schema: "bench_posthaste", queues: ["default"] };
 const silent = () => undefined;
 const logger = { debug: silent, info: silent, warn: console.error, error: console.error };
 
-function benchTask(handle: (input: Payload) => unknown, mayRunAgain: boolean) {
+function benchTask(
+  { defineTask }: Posthaste,
+  handle: (input: Payload) => unknown,
+  mayRunAgain: boolean,
+) {
   return defineTask({
     name: "bench",
     ...(mayRunAgain ? { onCrash: "requeue" } : {}),
@@ -17,7 +21,7 @@ function benchTask(handle: (input: Payload) => unknown, mayRunAgain: boolean) {
   });
 }
 
-function listTask(handle: (input: Payload) => unknown) {
+function listTask({ defineTask }: Posthaste, handle: (input: Payload) => unknown) {
   return defineTask({
     name: "list",
     run: async (input: Payload) => {
@@ -38,14 +42,15 @@ export const posthasteSystem: System = {
   server: "postgres",
   configs: ["default", "tuned"],
   async open(site, config, { schema, queues } = usual): Promise<Contender> {
+    const library = await loadPosthaste(site.dist);
     let handle: WorkOptions["handler"] = () => null;
     const run = (input: Payload): unknown => handle(input);
     const isTuned = config === "tuned";
-    const task = benchTask(run, isTuned || config.startsWith("requeue"));
-    const list = listTask(run);
+    const task = benchTask(library, run, isTuned || config.startsWith("requeue"));
+    const list = listTask(library, run);
     const workflows = new Map<string, ReturnType<typeof graphOf>>();
     const capped = Object.fromEntries(queues.map((queue) => [queue, { maxConcurrency: 100 }]));
-    const app = posthaste({
+    const app = library.posthaste({
       database: site.postgresUrl,
       schema,
       logger,
@@ -69,8 +74,9 @@ export const posthasteSystem: System = {
         return sent.value();
       },
       startFlows: (shape, count) => {
-        const workflow = workflows.get(JSON.stringify(shape)) ?? graphOf(shape, task, list);
-        workflows.set(JSON.stringify(shape), workflow);
+        const key = JSON.stringify(shape);
+        const workflow = workflows.get(key) ?? graphOf(library, shape, { task, list });
+        workflows.set(key, workflow);
         return Promise.all(Array.from({ length: count }, () => app.start(workflow)));
       },
       close: () => app.close(),
@@ -78,14 +84,18 @@ export const posthasteSystem: System = {
   },
 };
 
-type Bench = ReturnType<typeof benchTask>;
-type List = ReturnType<typeof listTask>;
-
-function graphOf(shape: FlowShape, task: Bench, list: List) {
-  return shape.kind === "chain" ? chainOf(shape.length, task) : fanOf(shape.width, task, list);
+interface Tasks {
+  readonly task: ReturnType<typeof benchTask>;
+  readonly list: ReturnType<typeof listTask>;
 }
 
-function chainOf(length: number, task: Bench) {
+function graphOf(library: Posthaste, shape: FlowShape, tasks: Tasks) {
+  return shape.kind === "chain"
+    ? chainOf(library, shape.length, tasks)
+    : fanOf(library, shape.width, tasks);
+}
+
+function chainOf({ defineWorkflow }: Posthaste, length: number, { task }: Tasks) {
   return defineWorkflow({
     name: `chain-${length}`,
     build: (flow) => {
@@ -97,7 +107,7 @@ function chainOf(length: number, task: Bench) {
 }
 
 /** The array is known only when the first task has returned it. */
-function fanOf(width: number, task: Bench, list: List) {
+function fanOf({ defineWorkflow }: Posthaste, width: number, { task, list }: Tasks) {
   return defineWorkflow({
     name: `fan-${width}`,
     build: (flow) => {

@@ -3,7 +3,10 @@
 /** Where a system finds what it runs on. */
 export interface Site {
   readonly postgresUrl: string;
+  /** 0 where none of the systems needs it. */
   readonly redisPort: number;
+  /** Folder of the build of Posthaste. */
+  readonly dist: string;
 }
 
 /** Where in the database: ours is also measured in schemas that have a past, and with many queues. */
@@ -49,7 +52,7 @@ export interface Working {
 
 export interface Payload {
   readonly n: number;
-  /** performance.now() at the send, where latency is measured. */
+  /** When it was sent, where latency is measured: performance.now(), or the shared clock between processes. */
   readonly sentAt?: number;
   readonly filler?: string;
 }
