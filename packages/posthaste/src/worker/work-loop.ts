@@ -14,6 +14,7 @@ import { beginAdopted, beginTasks, slotsFor, type Beginner } from "./begin-tasks
 import { ClaimDesk } from "./claim-desk.ts";
 import { keepClaims } from "./claim-keeper.ts";
 import { claimAndStart } from "./claiming/claim-transaction.ts";
+import type { ClaimUnderWay } from "./claiming/claim-under-way.ts";
 import {
   isDraining,
   isFenced,
@@ -53,6 +54,7 @@ export class WorkLoop {
   /** A claim or an end may have been committed without an answer; also set by every heartbeat: compare claims with the database. */
   #needsReconcile = false;
   #isReconciling = false;
+  /** A claim is on its way, of the loop's own or one that travels with ends. There is one at a time. */
   #isClaiming = false;
   /** Prefetched tasks to release that were asked for while a claim was under way, which may bring more of them. */
   #releases: ((task: ClaimedTask) => boolean)[] = [];
@@ -110,6 +112,7 @@ export class WorkLoop {
         new Outage({ ...config.resilience, dbRetryMaxAttempts: 0 }, report, () => database.ping()),
       held: this.held,
       followUps: new FollowUps(starting),
+      carryClaim: () => this.#carryClaim(),
       onLanded: ({ queue, ...hint }) => {
         if (plan.queues.includes(queue)) this.hint(queue, hint);
       },
@@ -204,6 +207,11 @@ export class WorkLoop {
       const now = (this.#moment = performance.now());
       this.#settlement.flush();
       if (!isFenced(this.#mode) && !this.held.isShuttingDown) this.interrupted.afterCutOff();
+      if (this.#isClaiming) {
+        this.#aheadLine.begin();
+        await this.#bell.wait(Infinity); // until the claim that travels with ends is back
+        continue;
+      }
       // The comparison of claims comes first: claims that it finds take slots which a plan made before would give away.
       const plan = this.#needsReconcile ? undefined : this.#plan(now);
       const isSurveyDue = !isDraining(this.#mode) && this.#desk.isSurveyDue(now);
@@ -225,7 +233,8 @@ export class WorkLoop {
           this.#outage.over(); // a look that succeeds does not say that a write will
         });
       } catch (error) {
-        await this.#recover(error, plan);
+        this.#needsReconcile = true;
+        await this.#outage.wait(error);
       }
     }
   }
@@ -257,25 +266,54 @@ export class WorkLoop {
   }
 
   async #claim(connection: Connection, plan: LoopPlan): Promise<void> {
-    const { store } = this.#options.database;
-    const wakesBefore = this.#desk.wakes;
-    this.#releases = []; // those of a claim that failed: its tasks are looked at when they are found
-    this.#isClaiming = plan.claim !== undefined || plan.ahead !== undefined;
-    const slots = slotsFor(this.held, plan);
-    const answer = claimAndStart(store, connection, plan).finally(() => (this.#isClaiming = false));
+    const claim = this.#beginClaim(plan);
+    const answer = claimAndStart(this.#options.database.store, connection, plan);
     this.#aheadLine.begin(); // not before: handlers run while the database works
     const reply = await answer.catch((error: unknown) => {
-      slots.release();
+      claim.failed();
       throw error;
     });
-    this.#moment = performance.now();
-    if (beginTasks(this.#beginner, { connection, plan, reply, slots })) this.#needsReconcile = true;
-    // Prefetched by a claim that was under way when a queue was paused, or when the worker was told to stop.
-    for (const isMeant of this.#releases.splice(0)) this.held.releaseAhead(isMeant);
-    if (isDraining(this.#mode)) this.held.releaseAhead();
-    this.#desk.fed(plan.claim, reply.claim, wakesBefore);
-    this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
-    if ((reply.start?.heldBack.length ?? 0) > 0) this.#desk.heldBack();
+    claim.taken(connection, reply);
+  }
+
+  /** A claim that travels with ends: one commit, or at least one packet, instead of two. */
+  #carryClaim(): ClaimUnderWay | undefined {
+    // A worker that starts ahead sends both at once on two sessions: its handlers do not wait for a claim.
+    if (this.#options.config.startAhead || !mayClaim(this.#mode)) return undefined;
+    if (this.#isClaiming || this.#needsReconcile || this.#isReconciling) return undefined;
+    this.#desk.madeRoom(); // the ends are written first
+    const plan = this.#plan(performance.now());
+    return plan === undefined ? undefined : this.#beginClaim(plan);
+  }
+
+  #beginClaim(plan: LoopPlan): ClaimUnderWay {
+    const wakesBefore = this.#desk.wakes;
+    this.#releases = []; // those of a claim that failed: its tasks are looked at when they are found
+    this.#isClaiming = true;
+    const slots = slotsFor(this.held, plan);
+    return {
+      plan,
+      taken: (connection, reply) => {
+        this.#isClaiming = false;
+        this.#moment = performance.now();
+        const isUnclear = beginTasks(this.#beginner, { connection, plan, reply, slots });
+        if (isUnclear) this.#needsReconcile = true;
+        // Prefetched by a claim that was under way when a queue was paused, or when the worker was told to stop.
+        for (const isMeant of this.#releases.splice(0)) this.held.releaseAhead(isMeant);
+        if (isDraining(this.#mode)) this.held.releaseAhead();
+        this.#desk.fed(plan.claim, reply.claim, wakesBefore);
+        this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
+        if ((reply.start?.heldBack.length ?? 0) > 0) this.#desk.heldBack();
+        this.#bell.ring();
+      },
+      failed: () => {
+        this.#isClaiming = false;
+        slots.release();
+        for (const request of [plan.claim, plan.ahead])
+          if (request?.claimSeed !== undefined) this.held.seeds.unanswered(request.claimSeed);
+        this.checkClaims();
+      },
+    };
   }
 
   #run(task: ClaimedTask): void {
@@ -311,12 +349,5 @@ export class WorkLoop {
     this.interrupted.ofEarlierState(unknown);
     if (isDraining(this.#mode)) this.held.releaseAhead();
     this.#isReconciling = false;
-  }
-
-  async #recover(error: unknown, plan: LoopPlan | undefined): Promise<void> {
-    for (const request of [plan?.claim, plan?.ahead])
-      if (request?.claimSeed !== undefined) this.held.seeds.unanswered(request.claimSeed);
-    this.#needsReconcile = true;
-    await this.#outage.wait(error);
   }
 }

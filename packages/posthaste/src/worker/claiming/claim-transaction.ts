@@ -1,7 +1,7 @@
 /**
- * One round trip of the claim loop: it starts prefetched tasks that got a slot, and claims more, pipelined, in one transaction. Where a cap
- * has to be counted, the transaction takes the locks of the caps first. Ends of tasks are not part of it: completers write them
- * on sessions of their own, so that no end waits for a lock under which a cap is counted.
+ * The transaction of a claim: it starts prefetched tasks that got a slot, and claims more, pipelined. Where a cap has to be counted, it
+ * takes the locks of the caps first. Ends of tasks are never part of it, so that no end waits for a lock under which a cap is
+ * counted.
  */
 import type { Connection } from "../../store/connection.ts";
 import type { ClaimReply, ClaimRequest } from "../../store/queries/claim-tasks.ts";
@@ -60,7 +60,7 @@ export async function claimAndStart(
 }
 
 /** The queues whose caps must be counted; undefined: none. */
-function cappedQueues({ starts, claim, ahead, rules }: ClaimPlan): string[] | undefined {
+export function cappedQueues({ starts, claim, ahead, rules }: ClaimPlan): string[] | undefined {
   if (rules === undefined) return undefined;
   const lanes = [...(claim?.lanes ?? []), ...(ahead?.lanes ?? [])];
   const queues = [...new Set([...starts, ...lanes].map(({ queue }) => queue))];

@@ -4,6 +4,7 @@
  * locked run of a workflow delays no plain task (ADR 0030). `ctx.transaction` and `ctx.complete` write the end themselves.
  */
 import type { Landed } from "../../engine/wake-workers.ts";
+import type { ClaimUnderWay } from "../claiming/claim-under-way.ts";
 import type { FollowUps } from "../follow-ups.ts";
 import type { HeldTasks } from "../held-tasks.ts";
 import type { Outage } from "../outage.ts";
@@ -19,6 +20,8 @@ export interface SettlementOptions {
   /** How a completer waits for a database that is away. */
   readonly outage: () => Outage;
   readonly followUps: FollowUps;
+  /** A claim to send together with the ends of plain tasks. */
+  readonly carryClaim: () => ClaimUnderWay | undefined;
   /** A task is in a queue again, or a node was sent: this worker may claim it. */
   readonly onLanded: (landed: Landed) => void;
   /** Ends were sent: their slots are free. */
@@ -42,7 +45,8 @@ export class Settlement {
       name: "ends",
       outage: options.outage(),
       ends: held.plainEnds,
-      write: (connection, ends) => writePlainEnds(services, connection, ends),
+      write: (connection, ends, isAlone) =>
+        writePlainEnds(services, connection, ends, isAlone ? undefined : options.carryClaim()),
       afterCommit,
       onSent,
       onWritten,
