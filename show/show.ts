@@ -4,7 +4,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { useEmbeddedPostgres } from "../packages/posthaste/src/embedded/embedded-postgres.ts";
+import { useEmbeddedPostgres } from "../packages/embedded/src/embedded-postgres.ts";
 
 /** By number. */
 export type Shows = Readonly<

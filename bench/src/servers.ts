@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { useEmbeddedPostgres } from "../../packages/posthaste/dist/embedded/embedded-postgres.js";
+import { useEmbeddedPostgres } from "../../packages/embedded/dist/embedded-postgres.js";
 import { requireProgram } from "./programs.ts";
 import { distIn, repository } from "./systems/load-posthaste.ts";
 import type { Site } from "./systems/system.ts";

@@ -7,6 +7,7 @@ import { afterEach, expect, test } from "vitest";
 import { TaskStatus } from "../src/domain/task-lifecycle.ts";
 
 const source = fileURLToPath(new URL("../src/", import.meta.url));
+const embedded = fileURLToPath(new URL("../../embedded/src/", import.meta.url));
 
 /** What each folder of src may import besides itself. Arrows go one way; what is not here may import nothing. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -14,7 +15,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   runtime: [],
   define: ["domain"],
   store: ["domain", "version.ts"],
-  embedded: ["domain"],
   engine: ["domain", "define", "store", "runtime", "version.ts"],
   client: ["domain", "define", "store", "engine", "runtime"],
   worker: ["domain", "define", "store", "engine", "runtime"],
@@ -29,32 +29,22 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "worker",
     "reaper",
     "admin",
-    "embedded",
     "version.ts",
   ],
   cli: ["domain", "runtime", "engine", "app", "version.ts"],
-  testing: ["domain", "define", "store", "engine", "runtime", "worker", "embedded", "app"],
+  testing: ["domain", "define", "store", "engine", "runtime", "worker", "app"],
   "index.ts": ["domain", "define", "admin", "worker", "app"],
   "version.ts": [],
 };
 
 /** Folders that may use Node's modules; the others must run anywhere. */
-const mayUseNode = [
-  "store",
-  "engine",
-  "runtime",
-  "client",
-  "worker",
-  "app",
-  "cli",
-  "embedded",
-  "testing",
-];
+const mayUseNode = ["store", "engine", "runtime", "client", "worker", "app", "cli", "testing"];
 
 /** And single files that may use one of them: a digest is as pure as a sum. */
 const mayUse: Readonly<Record<string, string>> = { "domain/graph-digest.ts": "node:crypto" };
 
-const importOf = /(?:from|import)\s*\(?\s*"([^"]+)"/g;
+// Not the option "--import" of node.
+const importOf = /(?<![-\w])(?:from|import)\s*\(?\s*"([^"]+)"/g;
 const comment = /\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm;
 
 // A statement's first words; prose has them rarely, and then not in a string that begins with them.
@@ -112,6 +102,27 @@ test("every folder imports only what lies beneath it, SQL stands in store/, stat
   expect(strays(source)).toEqual([]);
 });
 
+/** What files of `@posthaste/embedded` import besides Node's modules and each other: nothing, so that it stands alone. */
+function foreignImports(root: string): Stray[] {
+  return sourceFiles(root).flatMap((file) => {
+    const code = readFileSync(file, "utf8").replaceAll(comment, "");
+    return [...code.matchAll(importOf)]
+      .map(([, specifier = ""]) => specifier)
+      .filter((specifier) => !specifier.startsWith("node:") && !isWithin(root, file, specifier))
+      .map((specifier) => ({ file: relative(root, file), problem: `imports ${specifier}` }));
+  });
+}
+
+function isWithin(root: string, file: string, specifier: string): boolean {
+  if (!specifier.startsWith(".")) return false;
+  return !relative(root, resolve(dirname(file), specifier)).startsWith("..");
+}
+
+test("@posthaste/embedded imports nothing of posthaste, and no other package", () => {
+  expect(sourceFiles(embedded)).not.toEqual([]);
+  expect(foreignImports(embedded)).toEqual([]);
+});
+
 let planted: string | undefined;
 
 afterEach(() => {
@@ -139,6 +150,16 @@ test.each([
 
   expect(strays(planted)).toEqual([{ file, problem }]);
 });
+
+test.each(["posthaste", "../../posthaste/src/domain/errors.ts", "pg"])(
+  "an import of %s planted in @posthaste/embedded is found",
+  (specifier) => {
+    planted = mkdtempSync(join(tmpdir(), "posthaste-stray-"));
+    writeFileSync(join(planted, "lock.ts"), `import { it } from "${specifier}";`);
+
+    expect(foreignImports(planted)).toEqual([{ file: "lock.ts", problem: `imports ${specifier}` }]);
+  },
+);
 
 test("a stray in a comment is none", () => {
   planted = mkdtempSync(join(tmpdir(), "posthaste-stray-"));

@@ -2,18 +2,20 @@
 import { databaseAt, type Config, type DatabaseConfig } from "../domain/config.ts";
 import { maskSecrets } from "../domain/connection-url.ts";
 import type { Logger } from "../domain/logger.ts";
-import { useEmbeddedPostgres, type EmbeddedPostgres } from "../embedded/embedded-postgres.ts";
 import { threadStage } from "./threads/thread-stage.ts";
+import { useEmbeddedPostgres, type EmbeddedServer } from "./use-embedded-postgres.ts";
 
 export class DatabaseLocation {
   readonly #config: Config;
   readonly #log: Logger;
-  #embedded: EmbeddedPostgres | undefined;
+  readonly #appFile: () => URL | undefined;
+  #embedded: EmbeddedServer | undefined;
   #url: string | undefined;
 
-  constructor(config: Config, log: Logger) {
+  constructor(config: Config, log: Logger, appFile: () => URL | undefined) {
     this.#config = config;
     this.#log = log;
+    this.#appFile = appFile;
   }
 
   /** Password included; undefined until it was located. */
@@ -34,7 +36,7 @@ export class DatabaseLocation {
       this.#url = shared; // kept alive by the process that has started this thread
       return databaseAt(shared);
     }
-    const embedded = await useEmbeddedPostgres();
+    const embedded = await useEmbeddedPostgres({}, this.#appFile());
     this.#embedded = embedded;
     const { url, version, directory, started } = embedded;
     this.#url = url;

@@ -171,7 +171,7 @@ function assemble(given: AppConfig) {
   const log = given.logger === undefined ? jsonLogger("info") : fromAppLogger(given.logger);
   const logAt = (level: LogLevel | undefined): Logger =>
     given.logger === undefined && level !== undefined ? jsonLogger(level) : atLevel(log, level);
-  const location = new DatabaseLocation(config, log);
+  const location = new DatabaseLocation(config, log, (): URL | undefined => parts.file);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
   const listener = appListener(database, config, log);
@@ -185,7 +185,7 @@ function assemble(given: AppConfig) {
   const starter = new Starter(database, config, log);
   /** What a thread for blocking tasks loads. */
   const file = namedFile;
-  return {
+  const parts = {
     config,
     log,
     tasks,
@@ -214,6 +214,7 @@ function assemble(given: AppConfig) {
     file,
     isBlockingInline: false,
   };
+  return parts;
 }
 
 function handleOf<T extends AnyContract>(

@@ -19,7 +19,7 @@ export const databaseFields = {
     default: undefined,
     defaultInWords: "DATABASE_URL, else embedded; in production DATABASE_URL",
     meaning:
-      'Where PostgreSQL is. `database` may be this URL itself, or "embedded" for the server that comes with Posthaste. Of ' +
+      'Where PostgreSQL is. `database` may be this URL itself, or "embedded" for the server of `@posthaste/embedded`. Of ' +
       "several hosts (`postgres://one,two/app`) the first that accepts writes is taken",
   },
   sessionUrl: {

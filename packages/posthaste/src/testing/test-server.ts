@@ -1,5 +1,5 @@
 /** The server on which test databases are made: the one that was named, else one of our own. */
-import { useEmbeddedPostgres, type EmbeddedPostgres } from "../embedded/embedded-postgres.ts";
+import { useEmbeddedPostgres, type EmbeddedServer } from "../app/use-embedded-postgres.ts";
 
 /** Kept between runs, so that only the first one has to make a cluster and a template. */
 const DIRECTORY = ".posthaste/testing";
@@ -12,7 +12,7 @@ const settings = {
   synchronous_commit: "off",
 };
 
-let embedded: Promise<EmbeddedPostgres> | undefined;
+let embedded: Promise<EmbeddedServer> | undefined;
 
 /** The URL of a database on it in which nothing is to be changed. */
 export async function testServerUrl(given: string | undefined): Promise<string> {

@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { afterEach, expect, vi } from "vitest";
-import { useEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { useEmbeddedPostgres } from "../../../embedded/src/embedded-postgres.ts";
 import { copyOfPackage, linksOf, writeScript } from "./packages.ts";
 import { isRoot, it, query, traces } from "./real-processes.ts";
 
@@ -58,7 +58,8 @@ it("says what it found if nothing there runs", async ({ stage }) => {
   }
   const dir = stage.directory();
   await expect(useEmbeddedPostgres({ dir })).rejects.toMatchObject({
-    code: "CONFIG_INVALID",
+    code: "POSTGRESQL_NOT_FOUND",
+    tried: [expect.stringContaining("wrong machine")],
     message: expect.stringMatching(/can run here:[^]*wrong machine[^]*Give a database URL/),
   });
   expect(traces(dir)).toEqual([]);

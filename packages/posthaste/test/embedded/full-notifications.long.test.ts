@@ -2,7 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { useEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { useEmbeddedPostgres } from "../../../embedded/src/embedded-postgres.ts";
 import { fullNotifications, smallNotificationQueue } from "../scenarios/full-notifications.ts";
 import { figures } from "../support/figures.ts";
 

@@ -1,6 +1,6 @@
 /** A PostgreSQL server from a Debian package, which scripts/install-postgresql.sh installs. */
 import { expect } from "vitest";
-import { useEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { useEmbeddedPostgres } from "../../../embedded/src/embedded-postgres.ts";
 import { it, processesOf, query, traces } from "./real-processes.ts";
 
 it("installed binaries are used when asked for; their data is not for another version", async ({

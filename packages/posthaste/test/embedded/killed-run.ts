@@ -2,7 +2,7 @@
 import pg from "pg";
 import { posthaste } from "posthaste";
 import { fileURLToPath } from "node:url";
-import { useEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { useEmbeddedPostgres } from "../../../embedded/src/embedded-postgres.ts";
 import { spin } from "../scenarios/recovery-app.ts";
 import endDescendantsWithThisProcess from "../support/end-descendants.ts";
 import { waitUntil } from "../support/wait-until.ts";

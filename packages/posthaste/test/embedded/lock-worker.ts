@@ -2,8 +2,8 @@
 import fs from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { layoutOf } from "../../src/embedded/layout.ts";
-import { withLock } from "../../src/embedded/lock.ts";
+import { layoutOf } from "../../../embedded/src/layout.ts";
+import { withLock } from "../../../embedded/src/lock.ts";
 
 const [root = "", rounds = "0"] = process.argv.slice(2);
 const inside = path.join(root, "inside");

@@ -3,14 +3,14 @@ import fs from "node:fs";
 import path from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, vi } from "vitest";
-import { layoutOf } from "../../src/embedded/layout.ts";
-import { withLock } from "../../src/embedded/lock.ts";
-import type * as Presence from "../../src/embedded/presence.ts";
+import { layoutOf } from "../../../embedded/src/layout.ts";
+import { withLock } from "../../../embedded/src/lock.ts";
+import type * as Presence from "../../../embedded/src/presence.ts";
 import { it, until } from "./real-processes.ts";
 
 /** What others do right before and right after a claim. */
 const others = vi.hoisted(() => ({ before: (): void => {}, after: (): void => {} }));
-vi.mock("../../src/embedded/presence.ts", async (importOriginal) => {
+vi.mock("../../../embedded/src/presence.ts", async (importOriginal) => {
   const original = await importOriginal<typeof Presence>();
   return {
     ...original,
@@ -35,7 +35,7 @@ it("lets in one at a time, also when each holder dies holding it", async ({ stag
 
 it("steps back before one that claimed at the same time", async ({ stage }) => {
   const { announce, withdraw } = await vi.importActual<typeof Presence>(
-    "../../src/embedded/presence.ts",
+    "../../../embedded/src/presence.ts",
   );
   const layout = layoutOf(stage.directory());
   const rivals: Presence.Presence[] = [];

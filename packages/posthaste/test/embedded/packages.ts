@@ -1,7 +1,7 @@
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { npmPackage } from "../../src/embedded/binaries.ts";
+import { npmPackage } from "../../../embedded/src/binaries.ts";
 import type { Stage } from "./real-processes.ts";
 
 const original = path.resolve(

@@ -13,7 +13,7 @@ import {
   type EmbeddedOptions,
   type EmbeddedPostgres,
   useEmbeddedPostgres,
-} from "../../src/embedded/embedded-postgres.ts";
+} from "../../../embedded/src/embedded-postgres.ts";
 
 export const isRoot = process.getuid?.() === 0;
 

@@ -4,7 +4,10 @@
  */
 import { createInterface } from "node:readline";
 import { Client } from "pg";
-import { type EmbeddedOptions, useEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import {
+  type EmbeddedOptions,
+  useEmbeddedPostgres,
+} from "../../../embedded/src/embedded-postgres.ts";
 
 const options = JSON.parse(process.argv[2] ?? "{}") as EmbeddedOptions;
 try {

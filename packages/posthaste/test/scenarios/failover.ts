@@ -7,7 +7,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { useEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
+import { useEmbeddedPostgres } from "../../../embedded/src/embedded-postgres.ts";
 import { startStandby } from "../support/standby.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { hold, holdOnce, nap } from "./recovery-app.ts";

@@ -4,8 +4,8 @@ import { appendFileSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { useEmbeddedPostgres } from "../../src/embedded/embedded-postgres.ts";
-import { layoutOf } from "../../src/embedded/layout.ts";
+import { useEmbeddedPostgres } from "../../../embedded/src/embedded-postgres.ts";
+import { layoutOf } from "../../../embedded/src/layout.ts";
 import { waitUntil } from "./wait-until.ts";
 
 export interface Standby {

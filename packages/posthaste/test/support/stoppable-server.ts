@@ -8,9 +8,9 @@ import {
   useEmbeddedPostgres,
   type EmbeddedOptions,
   type EmbeddedPostgres,
-} from "../../src/embedded/embedded-postgres.ts";
-import { chooseLaunch, launchProgram } from "../../src/embedded/launch.ts";
-import { layoutOf, type Layout } from "../../src/embedded/layout.ts";
+} from "../../../embedded/src/embedded-postgres.ts";
+import { chooseLaunch, launchProgram } from "../../../embedded/src/launch.ts";
+import { layoutOf, type Layout } from "../../../embedded/src/layout.ts";
 
 export interface StoppableServer {
   readonly url: string;

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { PosthasteError } from "../domain/errors.ts";
+import { EmbeddedPostgresError } from "./errors.ts";
 import type { Layout } from "./layout.ts";
 import { announce, living } from "./presence.ts";
 
@@ -26,7 +26,7 @@ export async function startKeeper(layout: Layout): Promise<void> {
   fs.closeSync(log);
   if (child.pid === undefined) {
     const [failure] = await once(child, "error");
-    throw new PosthasteError(
+    throw new EmbeddedPostgresError(
       "DATABASE_UNAVAILABLE",
       `Could not run ${process.execPath} to watch the embedded PostgreSQL`,
       { cause: failure },
@@ -42,9 +42,18 @@ export async function startKeeper(layout: Layout): Promise<void> {
  * repository only, tsx is a dependency and loads it.
  */
 function keeperProgram(): string[] {
-  const here = fileURLToPath(import.meta.url);
+  // In CommonJS bundles there is no import.meta.url, whatever its type says.
+  const url: string | undefined = import.meta.url;
+  const here = url === undefined ? "" : fileURLToPath(url);
   const extension = path.extname(here);
   const program = path.join(path.dirname(here), `keeper${extension}`);
+  if (!fs.existsSync(program)) {
+    throw new EmbeddedPostgresError(
+      "CONFIG_INVALID",
+      "@posthaste/embedded is part of a bundle and cannot find the files of its package there; mark it as external in the " +
+        "bundler and install it beside the bundle",
+    );
+  }
   if (extension !== ".ts") return [program];
   const loader = createRequire(import.meta.url).resolve("tsx");
   return ["--import", pathToFileURL(loader).href, program];

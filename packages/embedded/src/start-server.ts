@@ -5,7 +5,7 @@ import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PosthasteError } from "../domain/errors.ts";
+import { EmbeddedPostgresError } from "./errors.ts";
 import { type Launch, launchProgram } from "./launch.ts";
 import { type Layout, readNotes, writeNotes } from "./layout.ts";
 import { disarmStalePidFile, endOrphans, findPostmaster, type Postmaster } from "./postmaster.ts";
@@ -41,7 +41,10 @@ export async function startServer(
     } else if (attempt < ATTEMPTS && /already in use/.test(failure) && !options.settings["port"]) {
       port = await freePort(); // somebody took it between our look and the server's
     } else {
-      throw new PosthasteError("DATABASE_UNAVAILABLE", `PostgreSQL did not start:\n${failure}`);
+      throw new EmbeddedPostgresError(
+        "DATABASE_UNAVAILABLE",
+        `PostgreSQL did not start:\n${failure}`,
+      );
     }
   }
 }
@@ -53,7 +56,7 @@ export async function runningServer(layout: Layout): Promise<Postmaster | undefi
     const server = findPostmaster(layout.data);
     if (!server || server.says === "ready") return server;
     if (performance.now() > deadline) {
-      throw new PosthasteError(
+      throw new EmbeddedPostgresError(
         "DATABASE_UNAVAILABLE",
         `PostgreSQL (process ${server.pid}) is "${server.says}" for more than ${READY_WITHIN_MS / 1000} s, see ${layout.log}`,
       );

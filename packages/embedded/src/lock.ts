@@ -1,6 +1,6 @@
 /** One process at a time may start or stop the server of a directory, or become its user. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { PosthasteError } from "../domain/errors.ts";
+import { EmbeddedPostgresError } from "./errors.ts";
 import { errorCode } from "./error-code.ts";
 import type { Layout } from "./layout.ts";
 import { announce, living, type Presence, withdraw } from "./presence.ts";
@@ -28,7 +28,7 @@ async function acquire(directory: string, patienceMs: number): Promise<Presence>
     if (claim) return claim;
     if (performance.now() > deadline) {
       const holders = living(directory).map(({ pid }) => pid);
-      throw new PosthasteError(
+      throw new EmbeddedPostgresError(
         "DATABASE_UNAVAILABLE",
         `Gave up waiting for ${directory}, held by process ${holders.join(", ") || "(none now)"}`,
       );

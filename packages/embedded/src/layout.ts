@@ -1,7 +1,7 @@
 /** What lies where in the directory (`.posthaste`). */
 import fs from "node:fs";
 import path from "node:path";
-import { PosthasteError } from "../domain/errors.ts";
+import { EmbeddedPostgresError } from "./errors.ts";
 import { errorCode } from "./error-code.ts";
 
 export interface Layout {
@@ -44,7 +44,7 @@ export function openDirectory(dir: string): Layout {
     return layoutOf(root);
   } catch (error) {
     if (!["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST"].includes(errorCode(error))) throw error;
-    throw new PosthasteError(
+    throw new EmbeddedPostgresError(
       "CONFIG_INVALID",
       `The embedded PostgreSQL needs a directory it can write, and ${wanted} is not one for this user. ` +
         "Use another directory, give a database URL, or remove that one if another user made it.",

@@ -1,6 +1,6 @@
 import fs from "node:fs";
 import path from "node:path";
-import { PosthasteError } from "../domain/errors.ts";
+import { EmbeddedPostgresError } from "./errors.ts";
 import { completeLibraries } from "./shared-libraries.ts";
 
 /** Not /tmp: it should outlive a reboot, being 60 MB. */
@@ -28,7 +28,7 @@ function isOurs(copy: string): boolean {
   const found = fs.lstatSync(copy, { throwIfNoEntry: false });
   if (!found) return false;
   if (found.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0) return true;
-  throw new PosthasteError("CONFIG_INVALID", `${copy} was not made by root: remove it`);
+  throw new EmbeddedPostgresError("CONFIG_INVALID", `${copy} was not made by root: remove it`);
 }
 
 function makeCopy(native: string, copy: string): void {

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { PosthasteError } from "../domain/errors.ts";
+import { EmbeddedPostgresError } from "./errors.ts";
 
 export interface Binaries {
   /** Directory that holds `initdb` and `postgres`. */
@@ -27,7 +27,7 @@ export function findBinaries(wanted: "npm" | "installed" | undefined): Binaries[
   if (override !== undefined && override !== "") {
     const directory = path.resolve(override);
     if (hasServer(directory)) return [{ directory, origin: OVERRIDE }];
-    throw new PosthasteError(
+    throw new EmbeddedPostgresError(
       "CONFIG_INVALID",
       `${OVERRIDE} is ${directory}, which holds no initdb and postgres`,
     );

@@ -1,9 +1,8 @@
 /** A real PostgreSQL without any setup: found or brought by npm, started on demand, stopped when nobody uses it. */
 import fs from "node:fs";
 import path from "node:path";
-import { bundleProblem } from "../domain/bundled.ts";
-import { PosthasteError } from "../domain/errors.ts";
 import { ensureCluster, readPassword, SUPERUSER } from "./cluster.ts";
+import { EmbeddedPostgresError } from "./errors.ts";
 import { chooseLaunch } from "./launch.ts";
 import { type Layout, openDirectory, readNotes, writeNotes } from "./layout.ts";
 import { withLock } from "./lock.ts";
@@ -12,6 +11,8 @@ import { announce, type Presence, withdraw } from "./presence.ts";
 import { startKeeper } from "./start-keeper.ts";
 import { runningServer, startServer } from "./start-server.ts";
 import { stopIfUnused } from "./stop-if-unused.ts";
+
+export { EmbeddedPostgresError, type EmbeddedPostgresErrorCode } from "./errors.ts";
 
 /** Settings and binaries count for the call that starts the server, not for those that attach to it. */
 export interface EmbeddedOptions {
@@ -47,8 +48,6 @@ export interface EmbeddedPostgres {
 export async function useEmbeddedPostgres(
   options: EmbeddedOptions = {},
 ): Promise<EmbeddedPostgres> {
-  const bundled = bundleProblem();
-  if (bundled !== undefined) throw new PosthasteError("CONFIG_INVALID", bundled);
   const layout = openDirectory(options.dir ?? ".posthaste");
   return withLock(layout, async () => {
     keepOutOfGit(layout);
@@ -116,7 +115,7 @@ function refuseToRemove(layout: Layout): void {
   const ours = [GITIGNORE, path.basename(layout.lock), path.basename(layout.users)];
   const [found] = fs.readdirSync(layout.root).filter((name) => !ours.includes(name));
   if (found === undefined) return;
-  throw new PosthasteError(
+  throw new EmbeddedPostgresError(
     "CONFIG_INVALID",
     `A disposable PostgreSQL removes its directory in the end, and ${layout.root} holds other things (${found})`,
   );
