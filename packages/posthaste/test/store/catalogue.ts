@@ -9,11 +9,11 @@ export async function readCatalogue(
     `select format('table %s %s %s %s', relname, relkind, relpersistence, reloptions) as line
        from pg_class where relnamespace = $1::regnamespace
      union all
-     select format('column %s.%s %s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+     select format('column %s %s.%s %s %s %s %s', c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod),
                    a.attnotnull, a.attcollation::regcollation, pg_get_expr(d.adbin, d.adrelid))
        from pg_attribute a join pg_class c on c.oid = a.attrelid
        left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
-      where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'v') and a.attnum > 0
+      where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'v', 'c') and a.attnum > 0
      union all
      select 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
        from pg_constraint where connamespace = $1::regnamespace
