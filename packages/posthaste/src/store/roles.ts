@@ -62,7 +62,7 @@ begin
   end if;
 
   -- Sends, waits for results, cancels. Reads no more of a task than these need.
-  grant select on @schema.migrations to @producer;
+  grant select on @schema.migrations, @schema.function_versions to @producer;
   grant insert on @schema.submissions, @schema.ready_tasks to @producer;
   grant select (task_id, name, queue, priority, key, input) on @schema.submissions to @producer;
   grant select (task_id, queue) on @schema.ready_tasks to @producer;

@@ -3,7 +3,7 @@
 
 -- Runs that have not ended, in id order behind `after`, and for each what contradicts itself in it; a page of them. Served
 -- by workflow_states_open_idx, and for each run by primary keys.
-create function @schema.find_stuck_workflows(after uuid, page integer)
+create or replace function @schema.find_stuck_workflows(after uuid, page integer)
 returns table (workflow_id uuid, found text[])
 language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
 begin atomic
@@ -60,7 +60,7 @@ end;
 
 -- Repairs one run, through the path that its ends take when nothing is wrong, and tells workers and waiters. Doing it twice
 -- changes nothing more.
-create function @schema.repair_workflow(id uuid) returns jsonb
+create or replace function @schema.repair_workflow(id uuid) returns jsonb
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -160,7 +160,7 @@ begin
 end
 $$;
 
-create function @schema.both_news(one jsonb, other jsonb) returns jsonb
+create or replace function @schema.both_news(one jsonb, other jsonb) returns jsonb
 language sql immutable
 return case when other is null then one else jsonb_build_object(
   'woken', one -> 'woken' || (other -> 'woken'), 'ended', one -> 'ended' || (other -> 'ended')) end;

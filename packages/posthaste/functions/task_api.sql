@@ -1,59 +1,12 @@
 -- The small public SQL API: a trigger, another language or an operator with psql can send, cancel, requeue and fail.
--- Every function names all objects with their schema and pins search_path, so that nothing in the caller's path can
--- stand in for them.
-
--- The channel that workers of a queue listen on. A hash, because channel names end at 63 bytes.
-create function @schema.queue_channel(queue text) returns text
-language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
-return 'ph_' || substr(encode(sha256(convert_to('@schema_name' || '/queue/' || queue, 'UTF8')), 'hex'), 1, 32);
-
--- The channel that one worker listens on, for what concerns a task that it runs.
-create function @schema.worker_channel(worker uuid) returns text
-language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
-return 'ph_' || substr(encode(sha256(convert_to('@schema_name' || '/worker/' || worker, 'UTF8')), 'hex'), 1, 32);
-
--- Time-ordered ids (RFC 9562, version 7), as the TypeScript client makes them. What it names was looked up when it was
--- made; without a setting of its own it is inlined (a tenth of the time, and workflows make an id for every node).
-create function @schema.uuid_v7() returns uuid
-language sql volatile parallel safe
-return encode(
-  set_bit(set_bit(
-    overlay(uuid_send(gen_random_uuid())
-            placing substring(int8send(floor(extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
-            from 1 for 6),
-    52, 1), 53, 1), 'hex')::uuid;
-
--- Tells those who wait for these tasks that they have ended, each on its own channel, 200 ids a message (a message
--- holds 8,000 bytes). To be called in a statement of its own after the commit that ended them: in the same one, a
--- waiter that registers meanwhile and this look-up can miss each other.
--- A row that somebody else is deleting is skipped: its waiter is being told, or is leaving. Who never waits cannot
--- deadlock, and these rows are never updated, so a ctid stays what it was.
-create function @schema.notify_waiters(ids uuid[]) returns void
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
-declare
-  told record;
-begin
-  for told in
-    with gone as (
-      delete from @schema.waiters
-       where ctid = any (array(
-         select ctid from @schema.waiters where task_id = any (ids) for update skip locked))
-      returning channel, task_id
-    ), numbered as (
-      select channel, task_id, (row_number() over (partition by channel) - 1) / 200 as message from gone
-    )
-    select channel, string_agg(task_id::text, ',') as payload from numbered group by channel, message
-  loop
-    perform pg_notify(told.channel, told.payload);
-  end loop;
-end
-$$;
 
 -- Sends a task; its worker is woken when the caller's transaction commits. The same name and key return the same task.
 --   select posthaste.send('add-numbers', '{"a": 2, "b": 3}');
 --   select posthaste.send('mail', '{"to": "a@b.c"}', priority => 1, run_at => now() + interval '1 hour');
-create function @schema.send(
-  name text, input jsonb default 'null', queue text default 'default', priority integer default 100,
+-- Queue, priority, options and flags that are left out, or null, are those of the definition that a worker registered last
+-- under the name; flags are merged with those that are given. Without such a definition: 'default', 100, none, none.
+create or replace function @schema.send(
+  name text, input jsonb default 'null', queue text default null, priority integer default null,
   run_at timestamptz default null, good_until timestamptz default null, key text default null,
   options jsonb default null, flags jsonb default null
 ) returns uuid
@@ -62,23 +15,31 @@ language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
   sent_id uuid := @schema.uuid_v7();
   sent_at timestamptz := clock_timestamp();
+  defined @schema.task_definitions;
+  its_queue text;
+  its_priority integer;
 begin
   if coalesce(length(send.name), 0) not between 1 and 255 then
     raise exception 'posthaste: a task name has 1 to 255 characters, got %', coalesce(length(send.name), 0)
       using errcode = 'check_violation';
   end if;
-  if send.queue is null or send.queue !~ '^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,99}$' then
-    raise exception 'posthaste: % is not a queue name', coalesce(quote_literal(send.queue), 'null')
+  if send.queue !~ '^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,99}$' then
+    raise exception 'posthaste: % is not a queue name', quote_literal(send.queue)
       using errcode = 'check_violation', hint = 'Letters, digits and _ . : - only, 100 characters at most.';
   end if;
-  if send.priority is null or send.priority not between 1 and 100 then
+  if send.priority not between 1 and 100 then
     raise exception 'posthaste: priority is a number from 1 (first) to 100, got %', send.priority
       using errcode = 'check_violation';
   end if;
+  select * into defined from @schema.task_definitions where name = send.name;
+  its_queue := coalesce(send.queue, defined.queue, 'default');
+  its_priority := coalesce(send.priority, defined.priority,
+    case when its_queue = defined.queue then defined.queue_priority end, 100);
   loop
     insert into @schema.submissions
       (task_id, name, queue, priority, input, options, flags, sent_at, run_at, good_until, key)
-    values (sent_id, send.name, send.queue, send.priority, coalesce(send.input, 'null'), send.options, send.flags,
+    values (sent_id, send.name, its_queue, its_priority, coalesce(send.input, 'null'),
+            coalesce(send.options, defined.options), coalesce(defined.flags || send.flags, send.flags, defined.flags),
             sent_at, case when send.run_at > sent_at then send.run_at end, send.good_until, send.key)
     on conflict (name, key) where key is not null do nothing;
     exit when found;
@@ -87,9 +48,9 @@ begin
     sent_id := @schema.uuid_v7();
   end loop;
   insert into @schema.ready_tasks (task_id, queue, priority, enqueued_at, good_until)
-  values (sent_id, send.queue, send.priority, greatest(coalesce(send.run_at, sent_at), sent_at), send.good_until);
-  perform pg_notify(@schema.queue_channel(send.queue),
-    send.priority || ':' || greatest(0, ceil(extract(epoch from coalesce(send.run_at, sent_at) - sent_at) * 1000)));
+  values (sent_id, its_queue, its_priority, greatest(coalesce(send.run_at, sent_at), sent_at), send.good_until);
+  perform @schema.notify_unless_full(@schema.queue_channel(its_queue),
+    its_priority || ':' || greatest(0, ceil(extract(epoch from coalesce(send.run_at, sent_at) - sent_at) * 1000)));
   return sent_id;
 end
 $$;
@@ -99,7 +60,7 @@ $$;
 
 -- Where a task's row in ready_tasks is, if it has one: by the place that its submission names, or by its id if it came
 -- back into the line. Ready rows are never updated, so within a statement a ctid stays what it is.
-create function @schema.ready_row(id uuid) returns setof tid
+create or replace function @schema.ready_row(id uuid) returns setof tid
 language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
 begin atomic
   select r.ctid
@@ -119,7 +80,7 @@ end;
 -- has ended it ends CANCELLED. 'finished': too late. Null: there is no such task.
 --
 -- The functions that may end a task advance the workflow of which it is a node: they lock its run first, and tell it then.
-create function @schema.cancel(id uuid) returns text
+create or replace function @schema.cancel(id uuid) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
   answer text;
@@ -133,7 +94,7 @@ $$;
 
 -- Separate statements, repeated: a task that moves between two tables is missed by a statement that looks at both with
 -- one snapshot.
-create function @schema.cancel_task(id uuid) returns text
+create or replace function @schema.cancel_task(id uuid) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -176,7 +137,7 @@ begin
      where task_id = cancel_task.id and started_at is not null
     returning worker_id, claim_id into runner, its_claim;
     if found then
-      perform pg_notify(@schema.worker_channel(runner), 'cancel ' || cancel_task.id || ' ' || its_claim);
+      perform @schema.notify_unless_full(@schema.worker_channel(runner), 'cancel ' || cancel_task.id || ' ' || its_claim);
       return 'requested';
     end if;
 
@@ -193,7 +154,7 @@ $$;
 -- Takes a claimed or running task from its owner and puts it back at its old place in the line. The owner's late
 -- result changes nothing. 'requeued', 'cancelled' (its cancellation had been requested), 'pending' (nobody held it),
 -- 'finished', or null: there is no such task.
-create function @schema.requeue(id uuid) returns text
+create or replace function @schema.requeue(id uuid) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -229,7 +190,7 @@ begin
         (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
       values (held.task_id, sent.queue, sent.priority, coalesce(held.enqueued_at, sent.first_due_at), held.good_until,
               held.run_no, held.retry_count, held.crash_count);
-      perform pg_notify(@schema.queue_channel(sent.queue), sent.priority || ':back');
+      perform @schema.notify_unless_full(@schema.queue_channel(sent.queue), sent.priority || ':back');
       return 'requeued';
     end if;
     perform from @schema.ready_row(requeue.id);
@@ -246,7 +207,7 @@ $$;
 
 -- Ends a task that has not ended as FAILED with this code, whoever holds it. 'failed', 'finished', or null: there is
 -- no such task.
-create function @schema.fail(id uuid, code text, message text default null) returns text
+create or replace function @schema.fail(id uuid, code text, message text default null) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -291,7 +252,7 @@ $$;
 
 -- Nothing of a paused queue is claimed or started; what runs goes on. Workers are told at once, and see it for
 -- themselves at their next claim. True if that changed anything.
-create function @schema.pause_queue(name text) returns boolean
+create or replace function @schema.pause_queue(name text) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
   if name is null or name !~ '^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,99}$' then
@@ -301,34 +262,17 @@ begin
   insert into @schema.queues as known (queue, paused_at) values (name, clock_timestamp())
   on conflict (queue) do update set paused_at = excluded.paused_at where known.paused_at is null;
   if not found then return false; end if;
-  perform pg_notify(@schema.queue_channel(name), 'paused');
+  perform @schema.notify_unless_full(@schema.queue_channel(name), 'paused');
   return true;
 end
 $$;
 
-create function @schema.resume_queue(name text) returns boolean
+create or replace function @schema.resume_queue(name text) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
   update @schema.queues set paused_at = null where queue = name and paused_at is not null;
   if not found then return false; end if;
-  perform pg_notify(@schema.queue_channel(name), 'resumed');
+  perform @schema.notify_unless_full(@schema.queue_channel(name), 'resumed');
   return true;
-end
-$$;
-
--- How many tasks of each queue are under way that were claimed under a cap: those that run, and with `with_claimed` also
--- those that are claimed and whose lease holds. Served by active_tasks_capped_idx, which passes over what has ended since
--- the last vacuum cheaper than the table does (eight times fewer pages).
-create function @schema.queue_load(with_claimed boolean) returns table (queue text, held integer)
-language plpgsql stable set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set enable_indexscan = on as $$
-#variable_conflict use_column
-begin
-  return query
-    select capped_queue, count(*)::integer
-      from @schema.active_tasks
-     where capped_queue is not null
-       and (started_at is not null or (with_claimed and claim_expires_at > statement_timestamp()))
-     group by capped_queue;
 end
 $$;

@@ -1,3 +1,4 @@
+-- oldest library: 0.1.0
 -- The life of a task, as tables. `@schema` stands for the schema's name.
 --
 -- A submission is a fact that never changes. The state of a task is the table that holds its moving row: ready_tasks
@@ -180,32 +181,20 @@ create table @schema.progress (
   value      jsonb not null
 ) with (fillfactor = 50);
 
-create table @schema.workers (
-  worker_id         uuid primary key,
-  name              text not null,
-  hostname          text not null,
-  pid               integer not null,
-  version           text not null,
-  queues            text[] not null,
-  task_names        text[] not null,
-  concurrency       integer not null,
-  -- dead: others found that its process is gone or silent for too long, and its tasks are taken from it. For good: if it
-  -- comes back, it registers anew under another id.
-  state             text collate "C" not null check (state in ('running', 'stopping', 'stopped', 'dead')),
-  started_at        timestamptz not null default clock_timestamp(),
-  last_heartbeat_at timestamptz not null default clock_timestamp(),
-  -- The advisory lock that its session holds for as long as its process lives. Null: it has no session of its own
-  -- (behind a pooler), and only its heartbeats speak for it.
-  liveness_key      integer,
-  -- Since when that lock is missing, and what the last heartbeat was then.
-  lock_missing_since timestamptz,
-  lock_missing_beat timestamptz,
-  died_at           timestamptz,
-  -- When it last said that it looks after the others.
-  leads_at          timestamptz,
-  -- How long its event loop had not turned at the last heartbeat.
-  loop_blocked_ms   integer not null default 0,
-  metadata          jsonb
+-- What send() takes where its caller says nothing: the definition of the task, as a worker registered it.
+-- A row for each task name that a worker has ever registered. The newest registration wins; a row whose worker is gone stays,
+-- as its tasks do.
+create table @schema.task_definitions (
+  name           text collate "C" primary key,
+  registered_at  timestamptz not null default clock_timestamp(),
+  -- The definition's own. Null: it leaves it to the queue.
+  priority       smallint check (priority between 1 and 100),
+  -- What the app's config says of the queue below. Null: nothing.
+  queue_priority smallint check (queue_priority between 1 and 100),
+  queue          text collate "C" not null,
+  -- As a sender would write them into submissions.
+  options        jsonb,
+  flags          jsonb
 );
 
 -- Every task with its status and all its timestamps. One inner join for each status, with the status as a literal, so
