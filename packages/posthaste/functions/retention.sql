@@ -10,7 +10,7 @@
 
 -- Heartbeats that were sent longer ago than that. Served by heartbeats_time_idx.
 create or replace function @schema.prune_heartbeats(keep_hours integer, most integer) returns integer
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
 declare
   cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
   pruned integer;
@@ -22,12 +22,13 @@ begin
   return pruned;
 end
 $$;
+revoke all on function @schema.prune_heartbeats(integer, integer) from public;
 
 -- States of workers, workers that have not been heard of and hold nothing, and recoveries, except where one still keeps
 -- others from recovering its task. A worker whose row is gone and that wakes up after all registers anew. Served by the
 -- two indexes on time, and by a look at what is under way and at the registry, which are small.
 create or replace function @schema.prune_worker_states(keep_hours integer, most integer) returns integer
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
 declare
   cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
   pruned integer;
@@ -59,6 +60,7 @@ begin
   return pruned;
 end
 $$;
+revoke all on function @schema.prune_worker_states(integer, integer) from public;
 
 -- Tasks that ended longer ago than that, found by their ids, which are in the order of sending: what ended before the
 -- cutoff was sent before it. So two stretches of finished_tasks_id_idx are walked: ids from before the cutoff, and ids
@@ -71,7 +73,7 @@ create or replace function @schema.prune_tasks(
   keep_hours integer, most integer, start uuid default '00000000-0000-0000-0000-000000000000',
   out pruned integer, out reached uuid
 )
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off as $$
 declare
@@ -111,12 +113,13 @@ begin
                   when is_first then ahead end;
 end
 $$;
+revoke all on function @schema.prune_tasks(integer, integer, uuid) from public;
 
 -- The same for ids that are in no order, oldest first. Served by finished_tasks_own_id_idx.
 create or replace function @schema.prune_tasks_of_own_id(
   keep_hours integer, most integer, since timestamptz default '-infinity', out pruned integer, out reached timestamptz
 )
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off as $$
 declare
@@ -144,6 +147,7 @@ begin
   reached := case when pruned = most then latest end;
 end
 $$;
+revoke all on function @schema.prune_tasks_of_own_id(integer, integer, timestamptz) from public;
 
 -- Runs that ended longer ago than that and are nested in no other, oldest first. Served by workflow_states_ended_idx,
 -- workflows_parent_idx and primary keys. A tree counts as one, and is never deleted in part; a call deletes no further one
@@ -154,7 +158,7 @@ $$;
 create or replace function @schema.prune_workflows(
   keep_hours integer, most integer, since timestamptz default '-infinity', out pruned integer, out reached timestamptz
 )
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off as $$
 declare
@@ -213,6 +217,7 @@ begin
   delete from @schema.workflows where workflow_id = any (runs);
 end
 $$;
+revoke all on function @schema.prune_workflows(integer, integer, timestamptz) from public;
 
 create or replace function @schema.retention_cutoff(keep_hours integer) returns timestamptz
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$

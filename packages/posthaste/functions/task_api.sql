@@ -1,4 +1,8 @@
 -- The small public SQL API: a trigger, another language or an operator with psql can send, cancel, requeue and fail.
+--
+-- cancel() runs with the rights of its owner: who may cancel a task must not be able to delete it, or to write a result. So do
+-- the functions that start, steer, advance and repair runs, and those that prune. Each of them says `security definer`, pins
+-- search_path, and is taken from PUBLIC, which PostgreSQL lets call every new function; `posthaste roles` grants it.
 
 -- Sends a task; its worker is woken when the caller's transaction commits. The same name and key return the same task.
 --   select posthaste.send('add-numbers', '{"a": 2, "b": 3}');
@@ -81,7 +85,7 @@ end;
 --
 -- The functions that may end a task advance the workflow of which it is a node: they lock its run first, and tell it then.
 create or replace function @schema.cancel(id uuid) returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   answer text;
 begin
@@ -91,6 +95,7 @@ begin
   return answer;
 end
 $$;
+revoke all on function @schema.cancel(uuid) from public;
 
 -- Separate statements, repeated: a task that moves between two tables is missed by a statement that looks at both with
 -- one snapshot.

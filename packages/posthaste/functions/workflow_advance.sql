@@ -8,7 +8,7 @@
 
 -- The same for the runs whose nodes these tasks are. Before anything of the tasks is locked.
 create or replace function @schema.lock_runs_of(task_ids uuid[]) returns void
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set plan_cache_mode = force_generic_plan as $$
 declare
   ids uuid[];
@@ -18,6 +18,7 @@ begin
   if ids is not null then perform @schema.lock_runs(ids); end if;
 end
 $$;
+revoke all on function @schema.lock_runs_of(uuid[]) from public;
 
 -- Locks the trees of these runs, in id order. What is read afterwards, in statements of their own, is as its last holder
 -- left it.
@@ -36,7 +37,7 @@ $$;
 
 -- Advances the runs of which these tasks, which have ended, are nodes. The caller holds the lock of their roots.
 create or replace function @schema.advance_workflows(task_ids uuid[]) returns jsonb
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan as $$
 declare
@@ -68,16 +69,18 @@ begin
   return @schema.carry_on(ended, items, null, null);
 end
 $$;
+revoke all on function @schema.advance_workflows(uuid[]) from public;
 
 -- The same for those who cannot tell others after the commit: psql, triggers.
 create or replace function @schema.advance_and_tell(task_ids uuid[]) returns void
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   news constant jsonb := @schema.advance_workflows(task_ids);
 begin
   if news is not null then perform @schema.tell_news(news); end if;
 end
 $$;
+revoke all on function @schema.advance_and_tell(uuid[]) from public;
 
 -- Wakes workers and waiters.
 create or replace function @schema.tell_news(news jsonb) returns void
@@ -91,7 +94,7 @@ $$;
 
 -- Starts runs. Those that stand already, by id or by key, are left alone; `started` names the others.
 create or replace function @schema.start_workflows(ids uuid[], graphs integer[], inputs jsonb[], keys text[]) returns jsonb
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan as $$
 declare
@@ -114,6 +117,7 @@ begin
       || @schema.carry_on(null, null, ready, array(select workflow_id from unnest(new_runs)));
 end
 $$;
+revoke all on function @schema.start_workflows(uuid[], integer[], jsonb[], text[]) from public;
 
 -- Wave after wave, until nothing follows any more. Returns what its caller has to tell others after the commit: queues in
 -- which tasks have landed, and runs that have ended.

@@ -3,7 +3,7 @@
 
 -- {"changed": true | false, …}, or null: there is no such run.
 create or replace function @schema.pause_workflow(id uuid) returns jsonb
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 begin
   perform @schema.lock_runs(array[id]);
   if not exists (select from @schema.workflows where workflow_id = id) then return null; end if;
@@ -16,6 +16,7 @@ begin
   return '{"changed": true, "woken": [], "ended": []}';
 end
 $$;
+revoke all on function @schema.pause_workflow(uuid) from public;
 
 -- Pauses runs, with what is nested in them. Under the lock of their roots. Returns those that it paused.
 create or replace function @schema.halt_runs(ids uuid[]) returns uuid[]
@@ -80,7 +81,7 @@ end
 $$;
 
 create or replace function @schema.resume_workflow(id uuid) returns jsonb
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   news jsonb;
 begin
@@ -95,6 +96,7 @@ begin
   return news || '{"changed": true}';
 end
 $$;
+revoke all on function @schema.resume_workflow(uuid) from public;
 
 -- From PAUSED to RUNNING, with all that is nested in it. Returns those that were.
 create or replace function @schema.wake_tree(id uuid) returns uuid[]
@@ -152,7 +154,7 @@ $$;
 
 -- {"answer": "cancelled" | "requested" | "finished", "tasks": [those that it cancelled], …}, or null: there is no such run.
 create or replace function @schema.cancel_workflow(id uuid) returns jsonb
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   runs uuid[];
   tasks uuid[] := '{}';
@@ -200,6 +202,7 @@ begin
     'answer', case when news -> 'ended' ? id::text then 'cancelled' else 'requested' end, 'tasks', to_jsonb(tasks));
 end
 $$;
+revoke all on function @schema.cancel_workflow(uuid) from public;
 
 -- These runs and all that are nested in them, as far as they have not ended.
 create or replace function @schema.open_tree(ids uuid[]) returns uuid[]

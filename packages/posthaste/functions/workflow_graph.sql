@@ -19,7 +19,7 @@ end;
 -- The number of a graph, which is stored if it is not yet. Graphs that it nests are stored before it. Nodes are looked up in
 -- the document, not in graph_nodes: no plan can make that slow.
 create or replace function @schema.store_graph(digest text, graph jsonb) returns integer
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   new_id integer;
@@ -67,3 +67,4 @@ begin
   return new_id;
 end
 $$;
+revoke all on function @schema.store_graph(text, jsonb) from public;

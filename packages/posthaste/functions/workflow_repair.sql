@@ -5,7 +5,7 @@
 -- by workflow_states_open_idx, and for each run by primary keys.
 create or replace function @schema.find_stuck_workflows(after uuid, page integer)
 returns table (workflow_id uuid, found text[])
-language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
+language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 begin atomic
   select s.workflow_id, array_remove(array[
     case when not exists (select from @schema.workflow_nodes as n where n.workflow_id = s.workflow_id)
@@ -57,11 +57,12 @@ begin atomic
    order by s.workflow_id
    limit page;
 end;
+revoke all on function @schema.find_stuck_workflows(uuid, integer) from public;
 
 -- Repairs one run, through the path that its ends take when nothing is wrong, and tells workers and waiters. Doing it twice
 -- changes nothing more.
 create or replace function @schema.repair_workflow(id uuid) returns jsonb
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   news jsonb := '{"woken": [], "ended": []}';
@@ -159,6 +160,7 @@ begin
   return news;
 end
 $$;
+revoke all on function @schema.repair_workflow(uuid) from public;
 
 create or replace function @schema.both_news(one jsonb, other jsonb) returns jsonb
 language sql immutable

@@ -196,7 +196,7 @@ $$;
 -- The results of a run's nodes, in the order in which they were written; all of them, or those named. Null: it has not
 -- ended. Without gates. Served by the primary key of workflow_nodes.
 create or replace function @schema.workflow_results(id uuid, nodes text[] default null) returns table (node text, result jsonb)
-language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
+language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 begin atomic
   select g.id, @schema.node_result(n.workflow_id, n.node_no, -1)
     from @schema.workflow_nodes as n
@@ -205,10 +205,11 @@ begin atomic
      and (workflow_results.nodes is null or g.id = any (workflow_results.nodes))
    order by n.node_no;
 end;
+revoke all on function @schema.workflow_results(uuid, text[]) from public;
 
 -- The results of a fan-out's items, in their order; null in the place of one that has not ended.
 create or replace function @schema.workflow_items(id uuid, node text) returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 begin
   return (
@@ -221,3 +222,4 @@ begin
      ) as n);
 end
 $$;
+revoke all on function @schema.workflow_items(uuid, text) from public;

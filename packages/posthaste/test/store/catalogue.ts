@@ -29,3 +29,25 @@ export async function readCatalogue(
   );
   return rows.map(({ line }) => line.replaceAll(new RegExp(`\\b${schema}\\b`, "g"), "@")).sort();
 }
+
+/** Who may do what with it, one line each, in the same way. */
+export async function readGrants(db: Pick<TestDatabase, "sql">, schema: string): Promise<string[]> {
+  const rows = await db.sql<{ line: string }>(
+    `select format('grant %s %s to %s', relname, privilege_type, coalesce(grantee::regrole::text, 'public')) as line
+       from pg_class cross join lateral aclexplode(relacl)
+      where relnamespace = $1::regnamespace and grantee <> relowner
+     union all
+     select format('grant %s.%s %s to %s', relname, attname, privilege_type, grantee::regrole)
+       from pg_attribute join pg_class on pg_class.oid = attrelid cross join lateral aclexplode(attacl)
+      where relnamespace = $1::regnamespace and grantee <> relowner
+     union all
+     select format('grant %s %s to %s', pg_proc.oid::regprocedure, privilege_type,
+                   case when grantee = 0 then 'public' else grantee::regrole::text end)
+       from pg_proc cross join lateral aclexplode(coalesce(proacl, acldefault('f', proowner)))
+      where pronamespace = $1::regnamespace and grantee <> proowner`,
+    [schema],
+  );
+  return rows
+    .map(({ line }) => line.replaceAll(new RegExp(`\\b${schema}(?=\\b|_)`, "g"), "@"))
+    .sort();
+}

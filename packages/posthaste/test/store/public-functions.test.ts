@@ -237,6 +237,7 @@ test("functions of the same name in the caller's path change nothing", async () 
     alter role trapped_caller set search_path = traps, pg_catalog, public;
     grant usage on schema traps, posthaste to trapped_caller;
     grant all on all tables in schema posthaste to trapped_caller;
+    grant execute on all functions in schema posthaste to trapped_caller;
     set search_path = traps, pg_catalog, public;
     set role trapped_caller`);
   try {
