@@ -59,6 +59,15 @@ begin
 end
 $$;
 
+-- What an end says that nobody but the engine decided. domain/errors.ts has the same words.
+create or replace function @schema.cancelled_error() returns jsonb
+language sql immutable
+return '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}'::jsonb;
+
+create or replace function @schema.expired_error() returns jsonb
+language sql immutable
+return '{"code": "TASK_EXPIRED", "message": "the task did not start before its goodUntil"}'::jsonb;
+
 -- enable_seqscan is off in what follows: a session keeps the plans it made while the tables were empty, and there a scan
 -- of the whole table looked cheapest. It would stay so with a million rows, until the next ANALYZE.
 
@@ -103,39 +112,12 @@ create or replace function @schema.cancel_task(id uuid) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-  cancelled constant jsonb := '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}';
   runner uuid;
   its_claim uuid;
 begin
   for round in 1..1000 loop
-    with gone as (
-      delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(cancel_task.id))) returning *
-    )
-    insert into @schema.finished_tasks
-      (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, cancel_requested_at, error_code,
-       error)
-    select task_id, 'CANCELLED', enqueued_at, clock_timestamp(), run_no, retry_count, crash_count, clock_timestamp(),
-           'TASK_CANCELLED', cancelled
-      from gone;
-    if found then
-      perform @schema.notify_waiters(array[cancel_task.id]);
-      return 'cancelled';
-    end if;
-
     -- Claimed, but its body has not begun: the claim's owner will find that its claim is gone.
-    with gone as (
-      delete from @schema.active_tasks where task_id = cancel_task.id and started_at is null returning *
-    )
-    insert into @schema.finished_tasks
-      (task_id, status, enqueued_at, claimed_at, finished_at, worker_id, run_no, retry_count, crash_count,
-       cancel_requested_at, error_code, error)
-    select task_id, 'CANCELLED', enqueued_at, claimed_at, clock_timestamp(), worker_id, run_no, retry_count,
-           crash_count, clock_timestamp(), 'TASK_CANCELLED', cancelled
-      from gone;
-    if found then
-      perform @schema.notify_waiters(array[cancel_task.id]);
-      return 'cancelled';
-    end if;
+    if @schema.end_task(cancel_task.id, 'CANCELLED', @schema.cancelled_error(), false) then return 'cancelled'; end if;
 
     update @schema.active_tasks
        set cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp())
@@ -156,6 +138,38 @@ begin
 end
 $$;
 
+-- Ends a task that waits or is claimed, and with `even_running` one that runs, and tells its waiters. False: it is none of
+-- these at this moment. The one place in SQL that writes an end; the statements in store/queries write theirs by the batch.
+create or replace function @schema.end_task(id uuid, end_status text, end_error jsonb, even_running boolean) returns boolean
+language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+  ended @schema.finished_tasks;
+begin
+  delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(end_task.id)))
+  returning task_id, enqueued_at, run_no, retry_count, crash_count
+       into ended.task_id, ended.enqueued_at, ended.run_no, ended.retry_count, ended.crash_count;
+  if not found then
+    delete from @schema.active_tasks where task_id = end_task.id and (even_running or started_at is null)
+    returning task_id, enqueued_at, claimed_at, started_at, worker_id, run_no, retry_count, crash_count, cancel_requested_at
+         into ended.task_id, ended.enqueued_at, ended.claimed_at, ended.started_at, ended.worker_id, ended.run_no,
+              ended.retry_count, ended.crash_count, ended.cancel_requested_at;
+  end if;
+  if not found then return false; end if;
+  if end_status = 'CANCELLED' then
+    ended.cancel_requested_at := coalesce(ended.cancel_requested_at, clock_timestamp());
+  end if;
+  insert into @schema.finished_tasks
+    (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, run_no, retry_count, crash_count,
+     cancel_requested_at, error_code, error)
+  values (ended.task_id, end_status, ended.enqueued_at, ended.claimed_at, ended.started_at, clock_timestamp(),
+          ended.worker_id, ended.run_no, ended.retry_count, ended.crash_count, ended.cancel_requested_at,
+          end_error ->> 'code', end_error);
+  perform @schema.notify_waiters(array[ended.task_id]);
+  return true;
+end
+$$;
+
 -- Takes a claimed or running task from its owner and puts it back at its old place in the line. The owner's late
 -- result changes nothing. 'requeued', 'cancelled' (its cancellation had been requested), 'pending' (nobody held it),
 -- 'finished', or null: there is no such task.
@@ -168,21 +182,15 @@ declare
 begin
   perform @schema.lock_runs_of(array[requeue.id]);
   for round in 1..1000 loop
-    delete from @schema.active_tasks where task_id = requeue.id returning * into held;
+    select * into held from @schema.active_tasks where task_id = requeue.id for update;
     if found then
-      held.run_no := coalesce(held.run_no, (held.started_at is not null)::integer);
       if held.cancel_requested_at is not null then
-        insert into @schema.finished_tasks
-          (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, run_no, retry_count,
-           crash_count, cancel_requested_at, error_code, error)
-        values (held.task_id, 'CANCELLED', held.enqueued_at, held.claimed_at, held.started_at, clock_timestamp(),
-                held.worker_id, held.run_no, held.retry_count, held.crash_count, held.cancel_requested_at,
-                'TASK_CANCELLED',
-                '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}');
-        perform @schema.notify_waiters(array[requeue.id]);
+        perform @schema.end_task(requeue.id, 'CANCELLED', @schema.cancelled_error(), true);
         perform @schema.advance_and_tell(array[requeue.id]);
         return 'cancelled';
       end if;
+      delete from @schema.active_tasks where task_id = requeue.id;
+      held.run_no := coalesce(held.run_no, (held.started_at is not null)::integer);
       if held.started_at is not null then
         insert into @schema.attempts
           (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
@@ -216,7 +224,7 @@ create or replace function @schema.fail(id uuid, code text, message text default
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-  said constant jsonb := jsonb_build_object('code', fail.code, 'message', coalesce(fail.message, fail.code));
+  reason constant jsonb := jsonb_build_object('code', fail.code, 'message', coalesce(fail.message, fail.code));
 begin
   if fail.code is null or fail.code !~ '^[A-Z][A-Z0-9_]*$' then
     raise exception 'posthaste: % is not an error code', coalesce(quote_literal(fail.code), 'null')
@@ -224,24 +232,7 @@ begin
   end if;
   perform @schema.lock_runs_of(array[fail.id]);
   for round in 1..1000 loop
-    with gone as (
-      delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(fail.id))) returning *
-    )
-    insert into @schema.finished_tasks
-      (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, error_code, error)
-    select task_id, 'FAILED', enqueued_at, clock_timestamp(), run_no, retry_count, crash_count, fail.code, said
-      from gone;
-    if not found then
-      with gone as (delete from @schema.active_tasks where task_id = fail.id returning *)
-      insert into @schema.finished_tasks
-        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, run_no, retry_count,
-         crash_count, cancel_requested_at, error_code, error)
-      select task_id, 'FAILED', enqueued_at, claimed_at, started_at, clock_timestamp(), worker_id, run_no,
-             retry_count, crash_count, cancel_requested_at, fail.code, said
-        from gone;
-    end if;
-    if found then
-      perform @schema.notify_waiters(array[fail.id]);
+    if @schema.end_task(fail.id, 'FAILED', reason, true) then
       perform @schema.advance_and_tell(array[fail.id]);
       return 'failed';
     end if;

@@ -186,8 +186,8 @@ begin
        limit 1);
   end if;
   return case failed.status
-    when 'CANCELLED' then '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}'::jsonb
-    when 'EXPIRED' then '{"code": "TASK_EXPIRED", "message": "the task did not start before its goodUntil"}'
+    when 'CANCELLED' then @schema.cancelled_error()
+    when 'EXPIRED' then @schema.expired_error()
     when 'FAILED' then '{"code": "WORKER_CRASHED", "message": "the task failed, and nothing is stored that says why"}'
     else '{"code": "RESULT_NOT_AVAILABLE", "message": "the task has ended, but its result is not stored"}' end;
 end
