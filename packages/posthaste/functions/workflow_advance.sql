@@ -297,12 +297,12 @@ begin
     ended := @schema.pass_gates(nodes);
   end if;
   if 'task' = any (kinds) then
-    select * into part from @schema.send_nodes(nodes);
+    select * into part from @schema.send_tasks(nodes, null);
     ended := ended || part.ended;
     woken := woken || coalesce(part.woken, '[]');
   end if;
   if 'workflow' = any (kinds) then
-    ready := ready || @schema.start_nested(nodes);
+    ready := ready || @schema.start_nested(nodes, null);
   end if;
   if 'each' = any (kinds) then
     for fan in
@@ -355,46 +355,55 @@ begin
 end
 $$;
 
--- Sends the tasks of nodes. Those that cannot be sent have failed.
-create or replace function @schema.send_nodes(ready @schema.ready_node[], out ended @schema.ended_node[], out woken jsonb)
+-- Sends the tasks of nodes; or, with the array that a fan-out is over, the tasks of its READY items. Those that cannot be sent
+-- have failed.
+create or replace function @schema.send_tasks(
+  nodes @schema.ready_node[], elements jsonb,
+  out ended @schema.ended_node[], out failed_items @schema.ended_node[], out woken jsonb
+)
 language plpgsql volatile as $$
 declare
   moment constant timestamptz := clock_timestamp();
 begin
-  with due as materialized (
-    select r.workflow_id, n.place, g.id, g.task_name, g.queue, g.priority, g.options, g.flags,
+  with filled as materialized (
+    select r.workflow_id, n.place, listed.item, g.id, g.task_name, g.queue, g.priority, g.options, g.flags,
            g.good_until is not null as is_dated, @schema.uuid_v7() as task_id,
-           coalesce(@schema.fill(r.workflow_id, g.input, w.input, null, null), 'null') as input,
-           @schema.node_deadline(r.workflow_id, g, w.input, null, null, moment) as good_until
-      from unnest(ready) as r
+           coalesce(@schema.fill(r.workflow_id, g.input, w.input, listed.element, nullif(listed.item, -1)), 'null') as input,
+           @schema.node_deadline(r.workflow_id, g, w.input, listed.element, nullif(listed.item, -1), moment) as good_until
+      from unnest(nodes) as r
      cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g
      cross join lateral @schema.state_of(r.workflow_id) as s
      cross join lateral @schema.run_of(r.workflow_id) as w
-     cross join lateral @schema.node_at(r.workflow_id, r.node_no, -1) as n
-     where g.kind = 'task' and s.status = 'RUNNING'
+     cross join lateral @schema.listed_items(elements) as listed
+     cross join lateral @schema.node_at(r.workflow_id, r.node_no, listed.item) as n
+     where g.task_name is not null and (g.kind = 'each') = (listed.item >= 0) and s.status = 'RUNNING' and n.status = 'READY'
+  ), due as not materialized (
+    select filled.*, is_dated and good_until is null as is_bad from filled
   ), sent as (
     insert into @schema.submissions
       (task_id, sent_at, good_until, workflow_id, priority, name, queue, node, input, options, flags)
-    select task_id, moment, good_until, workflow_id, priority, task_name, queue, id, input, options, flags
-      from due where good_until is not null or not is_dated
+    select task_id, moment, good_until, workflow_id, priority, task_name, queue,
+           case when item < 0 then id else id || '[' || item || ']' end, input, options, flags
+      from due where not is_bad
   ), lined as (
     insert into @schema.ready_tasks (task_id, enqueued_at, good_until, priority, queue)
-    select task_id, moment, good_until, priority, queue
-      from due where good_until is not null or not is_dated
+    select task_id, moment, good_until, priority, queue from due where not is_bad
   ), changed as (
     update @schema.workflow_nodes as n
-       set status = case when due.is_dated and due.good_until is null then 'FAILED' else 'ENQUEUED' end,
-           task_id = case when due.is_dated and due.good_until is null then null else due.task_id end,
-           ended_at = case when due.is_dated and due.good_until is null then clock_timestamp() end,
-           error = case when due.is_dated and due.good_until is null then
-             @schema.not_started('the value for goodUntil is not an instant') end
+       set status = case when due.is_bad then 'FAILED' else 'ENQUEUED' end,
+           task_id = case when not due.is_bad then due.task_id end,
+           ended_at = case when due.is_bad then clock_timestamp() end,
+           error = case when due.is_bad then @schema.not_started('the value for goodUntil is not an instant') end
       from due
      where n.ctid = due.place
-    returning n.workflow_id, n.graph_id, n.node_no, n.status, due.queue, due.priority
+    returning n.workflow_id, n.graph_id, n.node_no, n.status, n.item, due.queue, due.priority
   )
-  select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where status = 'FAILED'),
+  select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node)
+           filter (where status = 'FAILED' and item < 0),
+         array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node)
+           filter (where status = 'FAILED' and item >= 0),
          jsonb_agg(distinct jsonb_build_array(queue, priority)) filter (where status <> 'FAILED')
-    into ended, woken
+    into ended, failed_items, woken
     from changed;
 end
 $$;
@@ -415,26 +424,27 @@ create or replace function @schema.not_started(message text) returns jsonb
 language sql immutable
 return jsonb_build_object('code', 'WORKFLOW_ENQUEUE_FAILED', 'message', message);
 
--- Starts the runs that these nodes nest.
-create or replace function @schema.start_nested(nodes @schema.ready_node[]) returns @schema.ready_node[]
+-- Starts the runs that these nodes nest; or, with the array that a fan-out is over, those of its READY items.
+create or replace function @schema.start_nested(nodes @schema.ready_node[], elements jsonb) returns @schema.ready_node[]
 language plpgsql volatile as $$
 declare
   new_runs @schema.workflows[];
 begin
   with due as materialized (
-    select r.workflow_id, r.node_no, n.place, g.child_graph_id, c.name, w.root_id, @schema.uuid_v7() as child_id,
-           coalesce(@schema.fill(r.workflow_id, g.input, w.input, null, null), 'null') as input
+    select r.workflow_id, r.node_no, listed.item, n.place, g.child_graph_id, c.name, w.root_id, @schema.uuid_v7() as child_id,
+           coalesce(@schema.fill(r.workflow_id, g.input, w.input, listed.element, nullif(listed.item, -1)), 'null') as input
       from unnest(nodes) as r
      cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g
      cross join lateral @schema.graph_of(g.child_graph_id) as c
      cross join lateral @schema.state_of(r.workflow_id) as s
      cross join lateral @schema.run_of(r.workflow_id) as w
-     cross join lateral @schema.node_at(r.workflow_id, r.node_no, -1) as n
-     where g.kind = 'workflow' and s.status = 'RUNNING'
+     cross join lateral @schema.listed_items(elements) as listed
+     cross join lateral @schema.node_at(r.workflow_id, r.node_no, listed.item) as n
+     where (g.kind = 'each') = (listed.item >= 0) and s.status = 'RUNNING' and n.status = 'READY'
   ), started as (
     insert into @schema.workflows
       (workflow_id, root_id, parent_id, parent_node, parent_item, started_at, graph_id, name, input)
-    select child_id, root_id, workflow_id, node_no, -1, clock_timestamp(), child_graph_id, name, input from due
+    select child_id, root_id, workflow_id, node_no, item, clock_timestamp(), child_graph_id, name, input from due
     returning *
   ), changed as (
     update @schema.workflow_nodes as n set status = 'RUNNING', child_id = due.child_id
@@ -504,72 +514,23 @@ begin
   select node.workflow_id, node.node_no, listed.no, node.graph_id, 'READY', n.retries
     from @schema.workflow_nodes as n cross join generate_series(0, count - 1) as listed (no)
    where n.workflow_id = node.workflow_id and n.node_no = node.node_no and n.item = -1;
-  select sent.failed, sent.ready, sent.woken into failed_items, ready, woken
-    from @schema.send_items(node, elements) as sent;
+  select started.failed_items, started.ready, started.woken into failed_items, ready, woken
+    from @schema.start_items(node, elements) as started;
 end
 $$;
 
--- Sends the READY items of a fan-out, or starts the runs that they nest. Those that cannot be started have failed.
--- As a join, the planner took each of 1,000 items and compared it with each of 1,000 elements.
-create or replace function @schema.send_items(
+-- Sends the READY items of a fan-out, or starts the runs that they nest.
+create or replace function @schema.start_items(
   node @schema.ready_node, elements jsonb,
-  out failed @schema.ended_node[], out ready @schema.ready_node[], out woken jsonb
+  out failed_items @schema.ended_node[], out ready @schema.ready_node[], out woken jsonb
 )
 language plpgsql volatile as $$
-declare
-  moment constant timestamptz := clock_timestamp();
-  plan @schema.graph_nodes;
-  run @schema.workflows;
-  nests boolean;
-  new_runs @schema.workflows[];
 begin
-  select * into plan from @schema.graph_nodes as g where g.graph_id = node.graph_id and g.node_no = node.node_no;
-  select * into run from @schema.workflows as w where w.workflow_id = node.workflow_id;
-  nests := plan.child_graph_id is not null;
-  with filled as materialized (
-    select listed.item, n.place, @schema.uuid_v7() as new_id,
-           coalesce(@schema.fill(run.workflow_id, plan.input, run.input, listed.element, listed.item), 'null') as input,
-           @schema.node_deadline(run.workflow_id, plan, run.input, listed.element, listed.item, moment) as good_until
-      from (
-        select element, (nth - 1)::integer as item
-          from jsonb_array_elements(elements) with ordinality as numbered (element, nth)
-      ) as listed
-     cross join lateral @schema.node_at(run.workflow_id, node.node_no, listed.item) as n
-     where n.status = 'READY'
-  ), due as materialized (
-    select filled.*, plan.good_until is not null and good_until is null as is_bad from filled
-  ), sent as (
-    insert into @schema.submissions
-      (task_id, sent_at, good_until, workflow_id, priority, name, queue, node, input, options, flags)
-    select new_id, moment, good_until, run.workflow_id, plan.priority, plan.task_name, plan.queue,
-           plan.id || '[' || item || ']', input, plan.options, plan.flags
-      from due where not nests and not is_bad
-  ), lined as (
-    insert into @schema.ready_tasks (task_id, enqueued_at, good_until, priority, queue)
-    select new_id, moment, good_until, plan.priority, plan.queue from due where not nests and not is_bad
-  ), started as (
-    insert into @schema.workflows
-      (workflow_id, root_id, parent_id, parent_node, parent_item, started_at, graph_id, name, input)
-    select new_id, run.root_id, run.workflow_id, node.node_no, item, moment, plan.child_graph_id,
-           (select name from @schema.workflow_graphs where graph_id = plan.child_graph_id), input
-      from due where nests
-    returning *
-  ), changed as (
-    update @schema.workflow_nodes as n
-       set status = case when nests then 'RUNNING' when due.is_bad then 'FAILED' else 'ENQUEUED' end,
-           task_id = case when not nests and not due.is_bad then due.new_id end,
-           child_id = case when nests then due.new_id end,
-           ended_at = case when due.is_bad then clock_timestamp() end,
-           error = case when due.is_bad then @schema.not_started('the value for goodUntil is not an instant') end
-      from due
-     where n.ctid = due.place
-    returning n.workflow_id, n.graph_id, n.node_no, n.status
-  )
-  select (select array_agg(started::@schema.workflows) from started),
-         (select array_agg(changed::@schema.ended_node) from changed where changed.status = 'FAILED')
-    into new_runs, failed;
-  if new_runs is not null then ready := @schema.open_runs(new_runs); end if;
-  if not nests then woken := jsonb_build_array(jsonb_build_array(plan.queue, plan.priority)); end if;
+  if (select child_graph_id is null from @schema.plan_of(node.graph_id, node.node_no)) then
+    select sent.failed_items, sent.woken into failed_items, woken from @schema.send_tasks(array[node], elements) as sent;
+  else
+    ready := @schema.start_nested(array[node], elements);
+  end if;
 end
 $$;
 

@@ -135,10 +135,10 @@ begin
      cross join lateral @schema.run_of(n.workflow_id) as w
      cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
   loop
-    select * into part from @schema.send_items(
+    select * into part from @schema.start_items(
       row(fan.workflow_id, fan.graph_id, fan.node_no)::@schema.ready_node,
       @schema.hole_value(fan.workflow_id, fan.over, fan.input, null, null));
-    items := items || part.failed;
+    items := items || part.failed_items;
     ready := ready || part.ready;
     woken := woken || coalesce(part.woken, '[]');
   end loop;

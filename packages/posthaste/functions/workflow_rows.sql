@@ -63,3 +63,15 @@ begin atomic
   select coalesce(f.status, 'COMPLETED'), f.result, f.error
     from @schema.finished_tasks as f where f.task_id = end_of.task limit 1;
 end;
+
+-- The elements that a node fans out over, each with the number of its item; without an array the node itself, which is -1. Of
+-- the two halves PostgreSQL runs one: their conditions do not depend on a row.
+create or replace function @schema.listed_items(elements jsonb) returns table (item integer, element jsonb)
+language sql immutable
+begin atomic
+  select -1, null::jsonb where listed_items.elements is null
+  union all
+  select (nth - 1)::integer, numbered.element
+    from jsonb_array_elements(listed_items.elements) with ordinality as numbered (element, nth)
+   where listed_items.elements is not null;
+end;
