@@ -92,7 +92,7 @@ end;
 -- 'cancelled': it was not running and never will. 'requested': it is running; its worker is told, and when its body
 -- has ended it ends CANCELLED. 'finished': too late. Null: there is no such task.
 --
--- The functions that may end a task advance the workflow of which it is a node: they lock its run first, and tell it then.
+-- The functions that may end a task advance the workflow of which it is a node: they lock its run first.
 create or replace function @schema.cancel(id uuid) returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -100,7 +100,7 @@ declare
 begin
   perform @schema.lock_runs_of(array[id]);
   answer := @schema.cancel_task(id);
-  if answer = 'cancelled' then perform @schema.advance_and_tell(array[id]); end if;
+  if answer = 'cancelled' then perform @schema.advance_and_notify(array[id]); end if;
   return answer;
 end
 $$;
@@ -186,7 +186,7 @@ begin
     if found then
       if held.cancel_requested_at is not null then
         perform @schema.end_task(requeue.id, 'CANCELLED', @schema.cancelled_error(), true);
-        perform @schema.advance_and_tell(array[requeue.id]);
+        perform @schema.advance_and_notify(array[requeue.id]);
         return 'cancelled';
       end if;
       delete from @schema.active_tasks where task_id = requeue.id;
@@ -233,7 +233,7 @@ begin
   perform @schema.lock_runs_of(array[fail.id]);
   for round in 1..1000 loop
     if @schema.end_task(fail.id, 'FAILED', reason, true) then
-      perform @schema.advance_and_tell(array[fail.id]);
+      perform @schema.advance_and_notify(array[fail.id]);
       return 'failed';
     end if;
     perform from @schema.finished_tasks where task_id = fail.id;

@@ -1,8 +1,8 @@
--- How a run goes on, in call order: lock, advance, count, tell the followers, start what is ready, end.
+-- How a run advances, in call order: lock, advance, count, resolve the dependents, start what is ready, end.
 --
 -- All of this runs under the lock of the run's root, in the transaction that ended a task, started a run, or let it go on. It
--- goes in waves, each of them a handful of statements for all nodes concerned: nodes that have ended are counted and told to
--- their followers; a follower that has what it needs becomes READY, one that can never have it is SKIPPED, which is an end
+-- goes in waves, each of them a handful of statements for all nodes concerned: nodes that have ended are counted for
+-- their dependents; a dependent that has what it needs becomes READY, one that can never have it is SKIPPED, which is an end
 -- again. Counters say when: nothing is ever recounted. When no node is left to look at, runs without open nodes end, and that
 -- may be the end of a node one level up.
 
@@ -44,7 +44,7 @@ declare
   ended @schema.ended_node[];
   items @schema.ended_node[];
 begin
-  with said as materialized (
+  with outcome as materialized (
     select n.place, f.status = 'COMPLETED' and f.result is not null as is_success
       from @schema.submissions as s
      cross join lateral @schema.end_of(s.task_id) as f
@@ -56,9 +56,9 @@ begin
        and n.task_id = s.task_id and n.status = 'ENQUEUED'
   ), changed as (
     update @schema.workflow_nodes as n
-       set status = case when said.is_success then 'COMPLETED' else 'FAILED' end, ended_at = clock_timestamp()
-      from said
-     where n.ctid = said.place
+       set status = case when outcome.is_success then 'COMPLETED' else 'FAILED' end, ended_at = clock_timestamp()
+      from outcome
+     where n.ctid = outcome.place
     returning n.workflow_id, n.graph_id, n.node_no, n.status, n.item
   )
   select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item < 0),
@@ -66,29 +66,29 @@ begin
     into ended, items
     from changed;
   if ended is null and items is null then return null; end if;
-  return @schema.carry_on(ended, items, null, null);
+  return @schema.advance(ended, items, null, null);
 end
 $$;
 revoke all on function @schema.advance_workflows(uuid[]) from public;
 
--- The same for those who cannot tell others after the commit: psql, triggers.
-create or replace function @schema.advance_and_tell(task_ids uuid[]) returns void
+-- The same for callers that cannot notify after their commit: psql, triggers.
+create or replace function @schema.advance_and_notify(task_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  news constant jsonb := @schema.advance_workflows(task_ids);
+  notifications constant jsonb := @schema.advance_workflows(task_ids);
 begin
-  if news is not null then perform @schema.tell_news(news); end if;
+  if notifications is not null then perform @schema.send_notifications(notifications); end if;
 end
 $$;
-revoke all on function @schema.advance_and_tell(uuid[]) from public;
+revoke all on function @schema.advance_and_notify(uuid[]) from public;
 
 -- Wakes workers and waiters.
-create or replace function @schema.tell_news(news jsonb) returns void
+create or replace function @schema.send_notifications(notifications jsonb) returns void
 language plpgsql volatile as $$
 begin
   perform @schema.notify_unless_full(@schema.queue_channel(lane ->> 0), (lane ->> 1) || ':0')
-     from (select distinct lane from jsonb_array_elements(news -> 'woken') as lane) as lanes;
-  perform @schema.notify_waiters(array(select jsonb_array_elements_text(news -> 'ended')::uuid));
+     from (select distinct lane from jsonb_array_elements(notifications -> 'woken') as lane) as lanes;
+  perform @schema.notify_waiters(array(select jsonb_array_elements_text(notifications -> 'ended')::uuid));
 end
 $$;
 
@@ -114,15 +114,15 @@ begin
   if new_runs is null then return '{"started": [], "woken": [], "ended": []}'; end if;
   ready := @schema.open_runs(new_runs);
   return jsonb_build_object('started', (select jsonb_agg(workflow_id) from unnest(new_runs)))
-      || @schema.carry_on(null, null, ready, array(select workflow_id from unnest(new_runs)));
+      || @schema.advance(null, null, ready, array(select workflow_id from unnest(new_runs)));
 end
 $$;
 revoke all on function @schema.start_workflows(uuid[], integer[], jsonb[], text[]) from public;
 
--- Wave after wave, until nothing follows any more. Returns what its caller has to tell others after the commit: queues in
+-- Wave after wave, until nothing follows any more. Returns what its caller has to notify of after the commit: queues in
 -- which tasks have landed, and runs that have ended.
 --   {"woken": [["default", 100]], "ended": ["…"]}
-create or replace function @schema.carry_on(
+create or replace function @schema.advance(
   ended @schema.ended_node[], items @schema.ended_node[], ready @schema.ready_node[], touched uuid[]
 ) returns jsonb
 language plpgsql volatile as $$
@@ -143,9 +143,9 @@ begin
       ended := null;
       touched := touched || array(select distinct workflow_id from unnest(now_ended));
       pausing := @schema.count_nodes(now_ended);
-      -- Before the followers are told, so that none of them is sent.
+      -- Before the dependents are resolved, so that none of them is sent.
       if pausing is not null then perform @schema.halt_runs(pausing); end if;
-      select * into part from @schema.tell_followers(now_ended);
+      select * into part from @schema.resolve_dependents(now_ended);
       ended := part.ended;
       ready := ready || part.ready;
     end if;
@@ -237,36 +237,36 @@ begin
 end
 $$;
 
--- Tells the followers of nodes that have ended. Returns those that have what they need, and those that never will.
-create or replace function @schema.tell_followers(
-  told @schema.ended_node[], out ended @schema.ended_node[], out ready @schema.ready_node[]
+-- Counts nodes that have ended for the nodes that need them. Returns those that have what they need, and those that never will.
+create or replace function @schema.resolve_dependents(
+  sources @schema.ended_node[], out ended @schema.ended_node[], out ready @schema.ready_node[]
 )
 language plpgsql volatile as $$
 begin
-  with news as materialized (
+  with counted as materialized (
     select t.workflow_id, t.graph_id, e.to_no,
-           (count(*) filter (where t.status = 'COMPLETED' or e.accepts_end))::integer as met,
-           (count(*) filter (where t.status <> 'COMPLETED' and not e.accepts_end))::integer as lost
-      from unnest(told) as t
+           (count(*) filter (where t.status = 'COMPLETED' or e.accepts_end))::integer as deps_met,
+           (count(*) filter (where t.status <> 'COMPLETED' and not e.accepts_end))::integer as deps_failed
+      from unnest(sources) as t
      cross join lateral (
        select to_no, accepts_end from @schema.graph_edges
         where graph_id = t.graph_id and from_no = t.node_no offset 0
      ) as e
      group by t.workflow_id, t.graph_id, e.to_no
   ), waiting as materialized (
-    select news.met, news.lost, g.needs, g.required, n.place
-      from news
-     cross join lateral @schema.plan_of(news.graph_id, news.to_no) as g
-     cross join lateral @schema.node_at(news.workflow_id, news.to_no, -1) as n
+    select counted.deps_met, counted.deps_failed, g.needs, g.required, n.place
+      from counted
+     cross join lateral @schema.plan_of(counted.graph_id, counted.to_no) as g
+     cross join lateral @schema.node_at(counted.workflow_id, counted.to_no, -1) as n
      where n.status = 'PENDING'
   ), judged as (
     update @schema.workflow_nodes as n
-       set met = n.met + w.met,
-           lost = n.lost + w.lost,
-           status = case when w.needs - n.lost - w.lost < w.required then 'SKIPPED'
-                         when n.met + w.met >= w.required then 'READY'
+       set deps_met = n.deps_met + w.deps_met,
+           deps_failed = n.deps_failed + w.deps_failed,
+           status = case when w.needs - n.deps_failed - w.deps_failed < w.required then 'SKIPPED'
+                         when n.deps_met + w.deps_met >= w.required then 'READY'
                          else 'PENDING' end,
-           ended_at = case when w.needs - n.lost - w.lost < w.required then clock_timestamp() end
+           ended_at = case when w.needs - n.deps_failed - w.deps_failed < w.required then clock_timestamp() end
       from waiting as w
      where n.ctid = w.place
     returning n.workflow_id, n.graph_id, n.node_no, n.status
@@ -365,10 +365,10 @@ language plpgsql volatile as $$
 declare
   moment constant timestamptz := clock_timestamp();
 begin
-  with filled as materialized (
+  with rendered as materialized (
     select r.workflow_id, n.place, listed.item, g.id, g.task_name, g.queue, g.priority, g.options, g.flags,
            g.good_until is not null as is_dated, @schema.uuid_v7() as task_id,
-           coalesce(@schema.fill(r.workflow_id, g.input, w.input, listed.element, nullif(listed.item, -1)), 'null') as input,
+           coalesce(@schema.render(r.workflow_id, g.input, w.input, listed.element, nullif(listed.item, -1)), 'null') as input,
            @schema.node_deadline(r.workflow_id, g, w.input, listed.element, nullif(listed.item, -1), moment) as good_until
       from unnest(nodes) as r
      cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g
@@ -378,7 +378,7 @@ begin
      cross join lateral @schema.node_at(r.workflow_id, r.node_no, listed.item) as n
      where g.task_name is not null and (g.kind = 'each') = (listed.item >= 0) and s.status = 'RUNNING' and n.status = 'READY'
   ), due as not materialized (
-    select filled.*, is_dated and good_until is null as is_bad from filled
+    select rendered.*, is_dated and good_until is null as is_bad from rendered
   ), sent as (
     insert into @schema.submissions
       (task_id, sent_at, good_until, workflow_id, priority, name, queue, node, input, options, flags)
@@ -416,7 +416,7 @@ begin
   if node.good_for_ms is not null then return sent_at + node.good_for_ms * interval '1 millisecond'; end if;
   if node.good_until is null then return null; end if;
   if jsonb_typeof(node.good_until) = 'string' then return @schema.as_instant(node.good_until #>> '{}'); end if;
-  return @schema.as_instant(@schema.hole_value(run, node.good_until, run_input, item, item_no) #>> '{}');
+  return @schema.as_instant(@schema.placeholder_value(run, node.good_until, run_input, item, item_no) #>> '{}');
 end
 $$;
 
@@ -432,7 +432,7 @@ declare
 begin
   with due as materialized (
     select r.workflow_id, r.node_no, listed.item, n.place, g.child_graph_id, c.name, w.root_id, @schema.uuid_v7() as child_id,
-           coalesce(@schema.fill(r.workflow_id, g.input, w.input, listed.element, nullif(listed.item, -1)), 'null') as input
+           coalesce(@schema.render(r.workflow_id, g.input, w.input, listed.element, nullif(listed.item, -1)), 'null') as input
       from unnest(nodes) as r
      cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g
      cross join lateral @schema.graph_of(g.child_graph_id) as c
@@ -491,7 +491,7 @@ declare
   is_list boolean;
   count integer;
 begin
-  select @schema.hole_value(w.workflow_id, g.over, w.input, null, null) into elements
+  select @schema.placeholder_value(w.workflow_id, g.over, w.input, null, null) into elements
     from @schema.graph_nodes as g
    cross join @schema.workflows as w
    where g.graph_id = node.graph_id and g.node_no = node.node_no and w.workflow_id = node.workflow_id;
@@ -554,7 +554,7 @@ begin
        set status = case when done.is_cancelled then 'CANCELLED' when done.is_success then 'COMPLETED' else 'FAILED' end,
            ended_at = clock_timestamp(),
            result = case when done.is_success then
-             coalesce(@schema.fill(s.workflow_id, done.output, done.input, null, null), 'null') end,
+             coalesce(@schema.render(s.workflow_id, done.output, done.input, null, null), 'null') end,
            error = case
              when done.is_cancelled then '{"code": "WORKFLOW_CANCELLED", "message": "the workflow was cancelled"}'
              when not done.is_success then @schema.run_error(s.workflow_id, done.graph_id, done.success) end

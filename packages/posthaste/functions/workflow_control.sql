@@ -34,14 +34,14 @@ begin
     returning s.workflow_id
   )
   select array_agg(workflow_id) into halted from changed;
-  if halted is not null then perform @schema.take_back(halted); end if;
+  if halted is not null then perform @schema.withdraw_pending(halted); end if;
   return halted;
 end
 $$;
 
 -- Takes tasks of these runs out of the line that have not begun: as if they had never been sent. A task that moves while
 -- one statement looks is seen by the next.
-create or replace function @schema.take_back(runs uuid[]) returns void
+create or replace function @schema.withdraw_pending(runs uuid[]) returns void
 language plpgsql volatile as $$
 declare
   queued uuid[];
@@ -83,7 +83,7 @@ $$;
 create or replace function @schema.resume_workflow(id uuid) returns jsonb
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
-  news jsonb;
+  notifications jsonb;
 begin
   perform @schema.lock_runs(array[id]);
   if not exists (select from @schema.workflows where workflow_id = id) then return null; end if;
@@ -91,9 +91,9 @@ begin
                   where workflow_id = id and status = 'PAUSED' and cancel_requested_at is null) then
     return '{"changed": false, "woken": [], "ended": []}';
   end if;
-  news := @schema.release_runs(@schema.wake_tree(id), null, null);
-  perform @schema.tell_news(news);
-  return news || '{"changed": true}';
+  notifications := @schema.release_runs(@schema.wake_tree(id), null, null);
+  perform @schema.send_notifications(notifications);
+  return notifications || '{"changed": true}';
 end
 $$;
 revoke all on function @schema.resume_workflow(uuid) from public;
@@ -124,7 +124,7 @@ declare
   part record;
   items @schema.ended_node[];
   woken jsonb := '[]';
-  news jsonb;
+  notifications jsonb;
 begin
   for fan in
     select n.workflow_id, n.graph_id, n.node_no, w.input, g.over
@@ -137,7 +137,7 @@ begin
   loop
     select * into part from @schema.start_items(
       row(fan.workflow_id, fan.graph_id, fan.node_no)::@schema.ready_node,
-      @schema.hole_value(fan.workflow_id, fan.over, fan.input, null, null));
+      @schema.placeholder_value(fan.workflow_id, fan.over, fan.input, null, null));
     items := items || part.failed_items;
     ready := ready || part.ready;
     woken := woken || coalesce(part.woken, '[]');
@@ -147,8 +147,8 @@ begin
       from @schema.workflow_nodes as n
      where n.workflow_id = any (runs) and n.item = -1 and n.status = 'READY');
   ready := array(select distinct r from unnest(ready) as r);
-  news := @schema.carry_on(ended, items, case when cardinality(ready) > 0 then ready end, runs);
-  return jsonb_set(news, '{woken}', news -> 'woken' || woken);
+  notifications := @schema.advance(ended, items, case when cardinality(ready) > 0 then ready end, runs);
+  return jsonb_set(notifications, '{woken}', notifications -> 'woken' || woken);
 end
 $$;
 
@@ -161,7 +161,7 @@ declare
   queued record;
   ended @schema.ended_node[];
   items @schema.ended_node[];
-  news jsonb;
+  notifications jsonb;
 begin
   perform @schema.lock_runs(array[id]);
   if not exists (select from @schema.workflows where workflow_id = id) then return null; end if;
@@ -196,10 +196,10 @@ begin
          array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item >= 0)
     into ended, items
     from changed;
-  news := @schema.carry_on(ended, items, null, runs);
-  perform @schema.tell_news(news);
-  return news || jsonb_build_object(
-    'answer', case when news -> 'ended' ? id::text then 'cancelled' else 'requested' end, 'tasks', to_jsonb(tasks));
+  notifications := @schema.advance(ended, items, null, runs);
+  perform @schema.send_notifications(notifications);
+  return notifications || jsonb_build_object(
+    'answer', case when notifications -> 'ended' ? id::text then 'cancelled' else 'requested' end, 'tasks', to_jsonb(tasks));
 end
 $$;
 revoke all on function @schema.cancel_workflow(uuid) from public;

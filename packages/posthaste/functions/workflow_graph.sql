@@ -1,19 +1,20 @@
 -- How a graph is stored.
 
--- A hole names a node by its id; the engine finds the node by number. Paths are written as PostgreSQL reads them.
+-- A placeholder names a node by its id; the engine finds the node by number. Paths are written as PostgreSQL reads them.
 -- `places`: {"<id of a node>": {"no": 0, "kind": "task"}, …}
-create or replace function @schema.numbered(places jsonb, hole jsonb) returns jsonb
+create or replace function @schema.numbered_placeholder(places jsonb, placeholder jsonb) returns jsonb
 language sql stable
-return hole
-    || jsonb_build_object('to', array(select jsonb_array_elements_text(hole -> 'path'))::text,
-                          'in', array(select jsonb_array_elements_text(hole -> 'at'))::text)
-    || coalesce(places -> (hole ->> 'from'), '{}');
+return placeholder
+    || jsonb_build_object('to', array(select jsonb_array_elements_text(placeholder -> 'path'))::text,
+                          'in', array(select jsonb_array_elements_text(placeholder -> 'at'))::text)
+    || coalesce(places -> (placeholder ->> 'from'), '{}');
 
-create or replace function @schema.numbered_holes(places jsonb, filled jsonb) returns jsonb
+create or replace function @schema.numbered_placeholders(places jsonb, source jsonb) returns jsonb
 language sql stable
-return case when filled is null then null else
-  jsonb_set(filled, '{holes}', coalesce(
-    (select jsonb_agg(@schema.numbered(places, hole)) from jsonb_array_elements(filled -> 'holes') as hole), '[]'))
+return case when source is null then null else
+  jsonb_set(source, '{holes}', coalesce(
+    (select jsonb_agg(@schema.numbered_placeholder(places, placeholder))
+       from jsonb_array_elements(source -> 'holes') as placeholder), '[]'))
 end;
 
 -- The number of a graph, which is stored if it is not yet. Graphs that it nests are stored before it. Nodes are looked up in
@@ -33,7 +34,7 @@ begin
   insert into @schema.workflow_graphs (digest, name, version, nodes, on_error, success, output, graph)
   values (store_graph.digest, store_graph.graph ->> 'name', (store_graph.graph -> 'version')::integer,
           jsonb_array_length(nodes), store_graph.graph ->> 'onError', nullif(store_graph.graph -> 'success', 'null'),
-          @schema.numbered_holes(places, store_graph.graph -> 'output'), store_graph.graph)
+          @schema.numbered_placeholders(places, store_graph.graph -> 'output'), store_graph.graph)
   on conflict (digest) do nothing
   returning graph_id into new_id;
   if not found then
@@ -53,12 +54,12 @@ begin
          (select graph_id from @schema.workflow_graphs where digest = node #>> '{workflow,digest}'),
          node ->> 'task', node ->> 'queue', (node ->> 'priority')::smallint, nullif(node -> 'options', 'null'),
          nullif(node -> 'flags', 'null'), (node ->> 'goodForMs')::float8,
-         case when jsonb_typeof(node -> 'goodUntil') = 'object' then @schema.numbered(places, node -> 'goodUntil')
+         case when jsonb_typeof(node -> 'goodUntil') = 'object' then @schema.numbered_placeholder(places, node -> 'goodUntil')
               else nullif(node -> 'goodUntil', 'null') end,
-         @schema.numbered_holes(places, node -> 'input'),
-         case when node -> 'over' is not null then @schema.numbered(places, node -> 'over') end,
+         @schema.numbered_placeholders(places, node -> 'input'),
+         case when node -> 'over' is not null then @schema.numbered_placeholder(places, node -> 'over') end,
          case when node -> 'condition' is not null then
-           jsonb_set(node -> 'condition', '{value}', @schema.numbered(places, node #> '{condition,value}')) end
+           jsonb_set(node -> 'condition', '{value}', @schema.numbered_placeholder(places, node #> '{condition,value}')) end
     from jsonb_array_elements(nodes) with ordinality as listed (node, nth);
   insert into @schema.graph_edges (graph_id, from_no, to_no, accepts_end)
   select new_id, (places -> (need ->> 'node') -> 'no')::integer, target.nth - 1, need ->> 'accepts' = 'end'

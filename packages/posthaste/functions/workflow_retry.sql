@@ -15,7 +15,7 @@ declare
   picked integer[];
   following integer[];
   part record;
-  news jsonb;
+  notifications jsonb;
 begin
   perform @schema.lock_runs(array[retry_workflow.id]);
   select w.graph_id, w.parent_id, w.root_id, s.status, s.cancel_requested_at into run
@@ -50,7 +50,7 @@ begin
       ) as e
     )
     select node_no from behind);
-  -- One of them that follows another starts over as its follower.
+  -- One of them that follows another starts over as its dependent.
   picked := array(select no from unnest(picked) as no where no <> all (following));
   select g.id into wrong
     from @schema.workflow_nodes as n cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
@@ -71,7 +71,7 @@ begin
                        when n.item = -1 and n.items_failed > 0 then 'RUNNING' else 'READY' end,
          items_left = case when n.node_no = any (picked) then n.items_failed end,
          items_failed = case when n.node_no = any (picked) and n.items_failed > 0 then 0 end,
-         task_id = null, child_id = null, ended_at = null, error = null, chosen = null, met = 0, lost = 0,
+         task_id = null, child_id = null, ended_at = null, error = null, chosen = null, deps_met = 0, deps_failed = 0,
          retries = coalesce(n.retries, 0) + 1
    where n.workflow_id = retry_workflow.id
      and (n.node_no = any (following)
@@ -82,23 +82,23 @@ begin
      set status = 'RUNNING', ended_at = null, paused_at = null, error = null, result = null
    where workflow_id = retry_workflow.id;
   select * into part from @schema.judge_waiting(retry_workflow.id);
-  news := @schema.release_runs(
+  notifications := @schema.release_runs(
     array_append(coalesce(@schema.wake_tree(retry_workflow.id), '{}'), retry_workflow.id), part.ended, part.ready);
-  perform @schema.tell_news(news);
-  return news || '{"answer": "retried"}';
+  perform @schema.send_notifications(notifications);
+  return notifications || '{"answer": "retried"}';
 end
 $$;
 revoke all on function @schema.retry_workflow(uuid, text[]) from public;
 
--- Needs that are met and lost as the nodes that they are about stand now; for nodes that wait.
+-- Counts the nodes that waiting nodes need anew, as they stand now.
 create or replace function @schema.recount_needs(run uuid) returns void
 language plpgsql volatile as $$
 begin
   with counted as materialized (
       select waiting.ctid as place,
              (count(*) filter (where source.status = 'COMPLETED'
-                                  or (e.accepts_end and source.status in ('FAILED', 'SKIPPED'))))::integer as met,
-             (count(*) filter (where not e.accepts_end and source.status in ('FAILED', 'SKIPPED')))::integer as lost
+                                  or (e.accepts_end and source.status in ('FAILED', 'SKIPPED'))))::integer as deps_met,
+             (count(*) filter (where not e.accepts_end and source.status in ('FAILED', 'SKIPPED')))::integer as deps_failed
         from @schema.workflow_nodes as waiting
        cross join lateral (
          select from_no, accepts_end from @schema.graph_edges
@@ -109,9 +109,9 @@ begin
        group by waiting.ctid
   )
   update @schema.workflow_nodes as n
-     set met = counted.met, lost = counted.lost
+     set deps_met = counted.deps_met, deps_failed = counted.deps_failed
     from counted
-   where n.ctid = counted.place and (n.met, n.lost) is distinct from (counted.met, counted.lost);
+   where n.ctid = counted.place and (n.deps_met, n.deps_failed) is distinct from (counted.deps_met, counted.deps_failed);
 end
 $$;
 
@@ -143,11 +143,11 @@ create or replace function @schema.judge_waiting(
 language plpgsql volatile as $$
 begin
   with waiting as materialized (
-    select n.ctid as place, g.needs - n.lost < g.required as is_lost
+    select n.ctid as place, g.needs - n.deps_failed < g.required as is_lost
       from @schema.workflow_nodes as n
      cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
      where n.workflow_id = run and n.item = -1 and n.status = 'PENDING'
-       and (g.needs - n.lost < g.required or n.met >= g.required)
+       and (g.needs - n.deps_failed < g.required or n.deps_met >= g.required)
   ), judged as (
     update @schema.workflow_nodes as n
        set status = case when waiting.is_lost then 'SKIPPED' else 'READY' end,

@@ -1,20 +1,21 @@
--- Values: what the holes of a template are filled with, and what nodes result in.
+-- Values: what the placeholders of a template are replaced with, and what nodes result in.
 
--- A template with its holes filled: what is missing is left out of an object, and stays null in an array.
-create or replace function @schema.fill(run uuid, filled jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
+-- A template with its placeholders replaced: what is missing is left out of an object, and stays null in an array.
+-- `source`: {"template": …, "holes": [the placeholders]}
+create or replace function @schema.render(run uuid, source jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
 language plpgsql stable as $$
 declare
-  holes constant jsonb := filled -> 'holes';
-  whole jsonb := filled -> 'template';
-  hole jsonb;
+  placeholders constant jsonb := source -> 'holes';
+  whole jsonb := source -> 'template';
+  placeholder jsonb;
   place text[];
   value jsonb;
 begin
   -- Expressions without a query in them: this runs for every node and every item.
-  for nth in 0 .. jsonb_array_length(holes) - 1 loop
-    hole := holes -> nth;
-    place := (hole ->> 'to')::text[];
-    value := @schema.hole_value(run, hole, run_input, item, item_no);
+  for nth in 0 .. jsonb_array_length(placeholders) - 1 loop
+    placeholder := placeholders -> nth;
+    place := (placeholder ->> 'to')::text[];
+    value := @schema.placeholder_value(run, placeholder, run_input, item, item_no);
     if cardinality(place) = 0 then
       return value;
     elsif value is not null then
@@ -28,36 +29,36 @@ end
 $$;
 
 -- Null: there is no such value.
-create or replace function @schema.hole_value(run uuid, hole jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
+create or replace function @schema.placeholder_value(run uuid, placeholder jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
 language plpgsql stable as $$
 declare
-  place constant text[] := (hole ->> 'in')::text[];
+  place constant text[] := (placeholder ->> 'in')::text[];
   value jsonb;
 begin
-  case hole ->> 'from'
+  case placeholder ->> 'from'
     when '$input' then value := run_input;
     when '$item' then value := item;
     when '$index' then value := to_jsonb(item_no);
     else
-      case hole ->> 'part'
+      case placeholder ->> 'part'
         when 'output' then
-          if hole ->> 'kind' = 'task' then -- nearly always
+          if placeholder ->> 'kind' = 'task' then -- nearly always
             select ended.result into value
               from @schema.workflow_nodes as n cross join lateral (
                 select result from @schema.finished_tasks where task_id = n.task_id limit 1
               ) as ended
-             where n.workflow_id = run and n.node_no = (hole -> 'no')::integer and n.item = -1
+             where n.workflow_id = run and n.node_no = (placeholder -> 'no')::integer and n.item = -1
                and n.status = 'COMPLETED'
              limit 1;
           else
-            value := @schema.node_output(run, (hole -> 'no')::integer);
+            value := @schema.node_output(run, (placeholder -> 'no')::integer);
           end if;
         when 'result' then
-          value := @schema.node_result(run, (hole -> 'no')::integer, -1);
+          value := @schema.node_result(run, (placeholder -> 'no')::integer, -1);
         else
           select coalesce(jsonb_agg(@schema.node_result(run, n.node_no, n.item) order by n.item), '[]') into value
             from @schema.workflow_nodes as n
-           where n.workflow_id = run and n.node_no = (hole -> 'no')::integer and n.item >= 0;
+           where n.workflow_id = run and n.node_no = (placeholder -> 'no')::integer and n.item >= 0;
       end case;
   end case;
   return case when cardinality(place) = 0 then value else value #> place end;
@@ -68,7 +69,7 @@ $$;
 create or replace function @schema.condition_holds(run uuid, condition jsonb, run_input jsonb) returns boolean
 language plpgsql stable as $$
 declare
-  value constant jsonb := @schema.hole_value(run, condition -> 'value', run_input, null, null);
+  value constant jsonb := @schema.placeholder_value(run, condition -> 'value', run_input, null, null);
   holds boolean;
 begin
   if condition ? 'equals' then
@@ -81,12 +82,12 @@ end
 $$;
 
 -- Null: it says no instant.
-create or replace function @schema.as_instant(said text) returns timestamptz
+create or replace function @schema.as_instant(value text) returns timestamptz
 language plpgsql stable as $$
 begin
   -- As JSON has it. 'tomorrow' is a timestamptz, too, and a day without an hour is one somewhere else.
-  return case when said ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$'
-              then said::timestamptz end;
+  return case when value ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$'
+              then value::timestamptz end;
 exception when data_exception then
   return null;
 end

@@ -124,9 +124,9 @@ create table @schema.workflow_nodes (
   -- -1: the node itself; else one of its items.
   item         integer not null,
   graph_id     integer not null,
-  -- Needs that are met, and that can never be.
-  met          integer not null default 0,
-  lost         integer not null default 0,
+  -- Of the nodes that it needs: those that count for it, and those that never will.
+  deps_met     integer not null default 0,
+  deps_failed  integer not null default 0,
   -- Of a fan-out that has begun.
   items_left   integer,
   items_failed integer,

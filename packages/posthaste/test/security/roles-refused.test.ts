@@ -57,7 +57,7 @@ describe("the worker", () => {
     ["fail a task", "select @.fail(gen_random_uuid(), 'NO')"],
     ["change how a run goes", "update @.workflow_states set status = 'PAUSED'"],
     ["end a node", "update @.workflow_nodes set status = 'COMPLETED'"],
-    ["go on with a run past the rules", "select @.carry_on(null, null, null, null)"],
+    ["go on with a run past the rules", "select @.advance(null, null, null, null)"],
     ["delete a run", "delete from @.workflows"],
     ["empty a table", "truncate @.ready_tasks"],
     ["make a table", "create table @.mine ()"],
@@ -123,7 +123,7 @@ describe("the migrator", () => {
 
 describe("functions", () => {
   const withOwnersRights = [
-    "advance_and_tell",
+    "advance_and_notify",
     "advance_workflows",
     "cancel",
     "cancel_workflow",
