@@ -1,14 +1,4 @@
 -- Ids, channels and notifications: what every other topic uses.
---
--- Rules for all files in this folder:
---   * Every statement can be repeated (`create or replace`). A function is never dropped: its grants would go with it, and code
---     of an older version may still call it.
---   * Signature, result type and meaning of a function never change under one name. During a rolling deployment code of two
---     versions calls the same functions, and one call may meet an old caller and a new callee.
---   * Every object is named with its schema. What others may call pins search_path, so that nothing in the caller's path can
---     stand in for a built-in function; what only these call inherits it.
---   * A function whose body is bound when it is made (`return`, `begin atomic`) stands behind the functions that it calls. All
---     others stand in call order.
 
 -- The channel that workers of a queue listen on. A hash, because channel names end at 63 bytes.
 create or replace function @schema.queue_channel(queue text) returns text

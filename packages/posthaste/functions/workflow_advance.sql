@@ -6,7 +6,7 @@
 -- again. Counters say when: nothing is ever recounted. When no node is left to look at, runs without open nodes end, and that
 -- may be the end of a node one level up.
 
--- The same for the runs whose nodes these tasks are. Before anything of the tasks is locked.
+-- Locks the trees of the runs whose nodes these tasks are. Before anything of the tasks is locked.
 create or replace function @schema.lock_runs_of(task_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set plan_cache_mode = force_generic_plan as $$

@@ -12,8 +12,8 @@ export const NO_NEWS: RunNews = { woken: [], ended: [] };
 
 /**
  * The run of which a task is a node goes on in the transaction that ends the task. Before it, the root of the run is
- * locked; see migrations/0003_workflows.sql for the order, and functions/workflow_advance.sql for what happens. Served by the primary keys of submissions,
- * workflows, workflow_nodes and the graph's tables.
+ * locked; see migrations/0003_workflows.sql for the order, and functions/workflow_advance.sql for what happens. Served by
+ * the primary keys of submissions, workflows, workflow_nodes and the graph's tables.
  */
 export function advanceWorkflows(schema: SqlText) {
   const LOCK = statement(sql`select ${schema}.lock_runs_of($1::uuid[])`);
