@@ -275,7 +275,7 @@ end_freezer:
   od
 }
 
-/* cancel() in 0002_public_functions.sql, called by cancel-task.ts: three statements, repeated until one hits. */
+/* cancel() in functions/task_api.sql, called by cancel-task.ts: three statements, repeated until one hits. */
 proctype canceller() {
 end_wish:
   do

@@ -1,23 +1,35 @@
 /**
- * Writes packages/posthaste/src/store/migrations.gen.ts from migrations/*.sql: the published library must find its
- * migrations wherever a bundler puts its code. `--check` only compares, for CI.
+ * Writes packages/posthaste/src/store/migrations.gen.ts and functions.gen.ts from migrations/*.sql and functions/*.sql: the
+ * published library must find its SQL wherever a bundler puts its code. `--check` only compares, for CI.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
-const folder = new URL("../packages/posthaste/migrations/", import.meta.url);
-const target = new URL("../packages/posthaste/src/store/migrations.gen.ts", import.meta.url);
+const library = new URL("../packages/posthaste/", import.meta.url);
 
-const entries = readdirSync(folder)
-  .filter((file) => file.endsWith(".sql"))
-  .sort()
-  .map((file) => {
-    const source = readFileSync(new URL(file, folder), "utf8");
-    const name = file.replace(/\.sql$/, "");
-    const entry = { name, oldestLibrary: oldestLibraryOf(name, source), source };
-    return `  ${JSON.stringify(entry)},\n`;
-  });
+/** In the order in which they are applied: a body that is bound when it is made needs what it calls. */
+const TOPICS = [
+  "ids_and_channels",
+  "task_api",
+  "workers",
+  "workflow_rows",
+  "workflow_graph",
+  "workflow_values",
+  "workflow_advance",
+  "workflow_control",
+  "workflow_retry",
+  "workflow_repair",
+  "retention",
+];
 
-const text = `// Generated from migrations/*.sql by scripts/embed-migrations.ts. Do not edit.
+const migrations = filesIn("migrations").map(({ name, source }) => ({
+  name,
+  oldestLibrary: oldestLibraryOf(name, source),
+  source,
+}));
+
+write(
+  "migrations",
+  `// Generated from migrations/*.sql by scripts/embed-migrations.ts. Do not edit.
 export interface Migration {
   readonly name: string;
   /** The oldest version of this library that may run on the schema that the migration makes. */
@@ -26,19 +38,70 @@ export interface Migration {
 }
 
 export const migrations: readonly Migration[] = [
-${entries.join("")}];
-`;
+${lines(migrations)}];
+`,
+);
 
-if (!process.argv.includes("--check")) writeFileSync(target, text);
-else if (readFileSync(target, "utf8") !== text) {
-  console.error("migrations.gen.ts is out of date: run `npm run migrations`");
-  process.exitCode = 1;
+write(
+  "functions",
+  `// Generated from functions/*.sql by scripts/embed-migrations.ts. Do not edit.
+export interface FunctionTopic {
+  readonly name: string;
+  readonly source: string;
 }
 
-/** Its first line says it: `-- oldest library: 0.4.0`. Those before 0017 say nothing, and all versions know them. */
+/** In the order in which they are applied. */
+export const functionTopics: readonly FunctionTopic[] = [
+${lines(inOrder(filesIn("functions")))}];
+`,
+);
+
+interface SqlFile {
+  readonly name: string;
+  readonly source: string;
+}
+
+function filesIn(folder: string): SqlFile[] {
+  const place = new URL(`${folder}/`, library);
+  return readdirSync(place)
+    .filter((file) => file.endsWith(".sql"))
+    .sort()
+    .map((file) => ({
+      name: file.replace(/\.sql$/, ""),
+      source: readFileSync(new URL(file, place), "utf8"),
+    }));
+}
+
+function inOrder(files: readonly SqlFile[]): SqlFile[] {
+  const names = files.map(({ name }) => name);
+  const unlisted = names.filter((name) => !TOPICS.includes(name));
+  const absent = TOPICS.filter((name) => !names.includes(name));
+  if (unlisted.length + absent.length > 0) {
+    throw new Error(
+      `TOPICS in scripts/embed-migrations.ts must list the files of functions/; ` +
+        `not listed: ${unlisted.join(", ") || "none"}; without a file: ${absent.join(", ") || "none"}`,
+    );
+  }
+  return files.toSorted((a, b) => TOPICS.indexOf(a.name) - TOPICS.indexOf(b.name));
+}
+
+function lines(entries: readonly object[]): string {
+  return entries.map((entry) => `  ${JSON.stringify(entry)},\n`).join("");
+}
+
+function write(name: string, text: string): void {
+  const target = new URL(`src/store/${name}.gen.ts`, library);
+  if (!process.argv.includes("--check")) {
+    writeFileSync(target, text);
+  } else if (readFileSync(target, "utf8") !== text) {
+    console.error(`${name}.gen.ts is out of date: run \`npm run migrations\``);
+    process.exitCode = 1;
+  }
+}
+
+/** Its first line says it: `-- oldest library: 0.4.0`. */
 function oldestLibraryOf(name: string, source: string): string {
   const [, said] = /^-- oldest library: (\d+\.\d+\.\d+)\n/.exec(source) ?? [];
   if (said !== undefined) return said;
-  if (name < "0017") return "0.1.0";
   throw new Error(`the first line of ${name}.sql must be \`-- oldest library: <version>\``);
 }

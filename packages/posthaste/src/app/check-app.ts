@@ -35,6 +35,7 @@ export async function checkApp(app: CheckApp): Promise<Problem[]> {
   if (live) {
     try {
       await database.ensureSchema();
+      problems.push(...driftedFunctions(database));
       problems.push(...(await explainRefusal(unservedQueues(app))));
       problems.push(...(await waitingNames(database, config.unknownTaskGraceMs)));
     } catch (error) {
@@ -47,6 +48,14 @@ export async function checkApp(app: CheckApp): Promise<Problem[]> {
     }
   }
   return problems;
+}
+
+function driftedFunctions({ functionsDrift: drift }: Database): Problem[] {
+  if (drift === undefined) return [];
+  const message =
+    `expected functions v${drift.version} with the hash ${drift.ownHash}, found ${drift.storedHash} in the database; ` +
+    "another build of posthaste has applied them, so deploy one build everywhere";
+  return [{ path: "database", message }];
 }
 
 /** Before the first worker runs, a queue without one is no mistake of the app, unless tasks wait in it. */

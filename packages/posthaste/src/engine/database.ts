@@ -9,7 +9,7 @@ import { OneAtATime } from "../runtime/one-at-a-time.ts";
 import { pause } from "../runtime/pause.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
-import { checkSchema, migrate, verifySchema } from "../store/migrate.ts";
+import { checkSchema, migrate, verifySchema, type FunctionsDrift } from "../store/migrate.ts";
 import { openSession } from "../store/open-session.ts";
 import { explainPermissionError, isConnectionError } from "../store/pg-errors.ts";
 import type { DatabaseIdentity } from "../store/queries/identify-database.ts";
@@ -48,6 +48,7 @@ export class Database {
   #schemaReady: Promise<void> | undefined;
   #identity: Promise<DatabaseIdentity | undefined> | undefined;
   #hasWarned = false;
+  #drift: FunctionsDrift | undefined;
   #isClosed = false;
   /** Every session there is, and every attempt to open one. */
   readonly #sessions = new Set<Connection>();
@@ -214,7 +215,9 @@ export class Database {
   async #applyMissing(): Promise<string[]> {
     const connection = await this.open("migrations", "migrations");
     try {
-      return await migrate(connection, this.#options.schema);
+      const applied = await migrate(connection, this.#options.schema);
+      this.#warnOfDrift((await checkSchema(connection, this.#options.schema)).drifted);
+      return applied;
     } finally {
       await connection.close();
     }
@@ -225,9 +228,24 @@ export class Database {
     // Looked at first on a session that is needed anyway: nearly always there is nothing to migrate.
     const reads = await this.reads.connection();
     const check = autoMigrate ? checkSchema : verifySchema;
-    const { missing, newer } = await check(reads, schema);
+    const { missing, newer, drifted } = await check(reads, schema);
     if (newer.length > 0) this.#warnOfNewer(newer);
+    this.#warnOfDrift(drifted);
     if (missing.length > 0) await this.migrate();
+  }
+
+  /** The stored functions, where they have our version and another text; known once the schema has been looked at. */
+  get functionsDrift(): FunctionsDrift | undefined {
+    return this.#drift;
+  }
+
+  #warnOfDrift(drift: FunctionsDrift | undefined): void {
+    if (drift === undefined || this.#drift !== undefined) return;
+    this.#drift = drift;
+    this.#options.log.warn(
+      { schema: this.#options.schema, ...drift },
+      "stored functions differ from this version's; left as they are",
+    );
   }
 
   #warnOfNewer(newer: readonly string[]): void {

@@ -1,57 +1,122 @@
 /**
- * The schema's versions: forward only, each applied once, under an advisory lock, all missing ones in one transaction.
- * Any number of processes may call this at once; the first does the work and the others find it done.
+ * The schema's versions: migrations, forward only, each applied once; then the functions, if the stored ones are older than
+ * ours. All in one transaction, under an advisory lock. Any number of processes may call this at once; the first does the
+ * work and the others find it done.
  */
 import { PosthasteError } from "../domain/errors.ts";
 import type { Connection } from "./connection.ts";
 import { isOlderVersion } from "../domain/library-version.ts";
 import { version } from "../version.ts";
 import { migrations, type Migration } from "./migrations.gen.ts";
+import {
+  functionScripts,
+  functionsTable,
+  labelOf,
+  ownFunctions,
+  readFunctions,
+  type SchemaFunctions,
+  type StoredFunctions,
+} from "./schema-functions.ts";
 import { migrationText, schemaText, sql, statement, type SqlText } from "./sql.ts";
 
 const OLDEST_POSTGRESQL = 140_000;
 
-/** Names of the migrations that were applied by this call. */
-export async function migrate(connection: Connection, schema: string): Promise<string[]> {
+/** What was applied by this call: names of migrations, and the version of the functions. */
+export async function migrate(
+  connection: Connection,
+  schema: string,
+  functions: SchemaFunctions = ownFunctions,
+): Promise<string[]> {
   await requireServer(connection);
-  if ((await readSchema(connection, schema)).missing.length === 0) return [];
+  if (lacking(await readSchema(connection, schema), functions).length === 0) return [];
 
   // The lock comes in a statement of its own, so that what follows sees what the one before us has committed.
   await connection.script(sql`begin`);
   try {
     await connection.query(LOCK, [`posthaste/migrate/${schema}`]);
-    const { missing } = await readSchema(connection, schema);
-    if (missing.length > 0) await prepare(connection, schema);
-    for (const { name, source } of missing) {
-      await connection.script(migrationText(source, schema));
-      await connection.query(record(schema), [name]);
-    }
-    if (missing.length > 0) await connection.script(stateOldest(schema));
+    const found = await readSchema(connection, schema);
+    if (found.missing.length > 0) await applyMigrations(connection, schema, found.missing);
+    if (areOlder(found.functions, functions)) await applyFunctions(connection, schema, functions);
     await connection.script(sql`commit`);
-    return missing.map(({ name }) => name);
+    return lacking(found, functions);
   } catch (error) {
     await connection.script(sql`rollback`).catch(() => connection.destroy()); // the session is gone: so is its transaction
     throw error;
   }
 }
 
+async function applyMigrations(
+  connection: Connection,
+  schema: string,
+  missing: readonly Migration[],
+): Promise<void> {
+  await prepare(connection, schema);
+  for (const { name, source } of missing) {
+    await connection.script(migrationText(source, schema));
+    await connection.query(record(schema), [name]);
+  }
+  await connection.script(stateOldest(schema));
+}
+
+async function applyFunctions(
+  connection: Connection,
+  schema: string,
+  functions: SchemaFunctions,
+): Promise<void> {
+  for (const script of functionScripts(schema, functions)) await connection.script(script);
+  await connection.script(recordFunctions(schema, functions));
+}
+
+function areOlder(stored: StoredFunctions | undefined, own: SchemaFunctions): boolean {
+  return stored === undefined || stored.version < own.version;
+}
+
+function lacking(found: FoundSchema, functions: SchemaFunctions): string[] {
+  const names = found.missing.map(({ name }) => name);
+  return areOlder(found.functions, functions) ? [...names, labelOf(functions)] : names;
+}
+
 export interface SchemaState {
-  /** Names of migrations that have not been applied. */
+  /** Names of migrations that have not been applied, and the version of the functions if the stored ones are older. */
   readonly missing: readonly string[];
   /** Names of applied migrations that this version does not know. */
   readonly newer: readonly string[];
+  /** The stored functions, if they have our version and another text. */
+  readonly drifted?: FunctionsDrift;
+}
+
+export interface FunctionsDrift {
+  readonly version: number;
+  readonly storedHash: string;
+  readonly ownHash: string;
 }
 
 /** Throws SCHEMA_MISMATCH if the schema is too new for this version. Changes nothing. */
-export async function checkSchema(connection: Connection, schema: string): Promise<SchemaState> {
+export async function checkSchema(
+  connection: Connection,
+  schema: string,
+  own: SchemaFunctions = ownFunctions,
+): Promise<SchemaState> {
   await requireServer(connection);
-  const { missing, newer } = await readSchema(connection, schema);
-  return { missing: missing.map(({ name }) => name), newer };
+  const found = await readSchema(connection, schema);
+  const stored = found.functions;
+  const hasDrifted = stored?.version === own.version && stored.hash !== own.hash;
+  return {
+    missing: lacking(found, own),
+    newer: found.newer,
+    ...(hasDrifted && {
+      drifted: { version: own.version, storedHash: stored.hash, ownHash: own.hash },
+    }),
+  };
 }
 
-/** The same, and throws unless every migration that this version knows has been applied. */
-export async function verifySchema(connection: Connection, schema: string): Promise<SchemaState> {
-  const state = await checkSchema(connection, schema);
+/** The same, and throws unless every migration that this version knows, and its functions or newer ones, have been applied. */
+export async function verifySchema(
+  connection: Connection,
+  schema: string,
+  own: SchemaFunctions = ownFunctions,
+): Promise<SchemaState> {
+  const state = await checkSchema(connection, schema, own);
   if (state.missing.length === 0) return state;
   throw new PosthasteError(
     "SCHEMA_MISMATCH",
@@ -76,6 +141,9 @@ export function printMigrations(schema: string): string {
     bookkeeping(schema),
     ...parts,
     stateOldest(schema),
+    `-- ${labelOf(ownFunctions)}`,
+    ...functionScripts(schema, ownFunctions).map((script) => script.trimEnd()),
+    recordFunctions(schema, ownFunctions),
     "commit;",
   ].join("\n\n");
 }
@@ -101,13 +169,21 @@ function createSchema(schema: string): SqlText {
 function bookkeeping(schema: string): SqlText {
   const name = schemaText(schema);
   return sql`create table if not exists ${name}.migrations (
-  name       text primary key,
-  applied_at timestamptz not null default clock_timestamp()
-);`;
+  name           text primary key,
+  applied_at     timestamptz not null default clock_timestamp(),
+  -- The oldest version of the library that may run on the schema that it makes. Stored, because older code has no file to read.
+  oldest_library text
+);
+${functionsTable(schema)}`;
 }
 
 function record(schema: string) {
   return statement(sql`insert into ${schemaText(schema)}.migrations (name) values ($1)`);
+}
+
+function recordFunctions(schema: string, { version: number, hash }: SchemaFunctions): SqlText {
+  const values = `${number}, '${hash}', '${version}'` as SqlText;
+  return sql`insert into ${schemaText(schema)}.function_versions (version, hash, applied_by) values (${values});`;
 }
 
 /** Of every migration that this version knows, also of those that an earlier one has applied without a statement. */
@@ -143,23 +219,35 @@ interface AppliedMigration {
   readonly oldestLibrary: string | null;
 }
 
-async function readSchema(
-  connection: Connection,
-  schema: string,
-): Promise<{ readonly missing: readonly Migration[]; readonly newer: readonly string[] }> {
-  // As JSON: a schema from before 0017 does not have the column.
+interface FoundSchema {
+  readonly missing: readonly Migration[];
+  readonly newer: readonly string[];
+  readonly functions: StoredFunctions | undefined;
+}
+
+async function readSchema(connection: Connection, schema: string): Promise<FoundSchema> {
   const APPLIED = statement(sql`
-    select name as "name", to_jsonb(applied) ->> 'oldest_library' as "oldestLibrary"
-      from ${schemaText(schema)}.migrations as applied order by name`);
-  const [present] = await connection.query<{ present: boolean }>(PRESENT, [schema]);
-  if (present?.present !== true) return { missing: migrations, newer: [] };
+    select name as "name", oldest_library as "oldestLibrary" from ${schemaText(schema)}.migrations order by name`);
+  const tables = await connection.query<{ name: string }>(PRESENT, [schema]);
+  if (tables.length === 0) return { missing: migrations, newer: [], functions: undefined };
+  if (tables.length === 1) throw madeBeforeRelease(schema);
   const applied = await connection.query<AppliedMigration>(APPLIED);
   const unknown = applied.filter(({ name }) => !migrations.some((known) => known.name === name));
   refuseTooNew(schema, unknown);
   return {
     missing: migrations.filter(({ name }) => !applied.some((row) => row.name === name)),
     newer: unknown.map(({ name }) => name),
+    functions: await readFunctions(connection, schema),
   };
+}
+
+/** Before 0.1.0 functions were part of the migrations, which were then written anew. */
+function madeBeforeRelease(schema: string): PosthasteError {
+  return new PosthasteError(
+    "SCHEMA_MISMATCH",
+    `the schema "${schema}" was made by a state of posthaste from before its first release, which cannot be migrated; ` +
+      `drop it (drop schema ${schema} cascade), or use another one`,
+  );
 }
 
 function refuseTooNew(schema: string, unknown: readonly AppliedMigration[]): void {
@@ -177,6 +265,6 @@ function refuseTooNew(schema: string, unknown: readonly AppliedMigration[]): voi
 // lock does not refresh. Locking pg_namespace does, or `create schema if not exists` would not see the schema that the
 // one before us has made ("duplicate key value violates unique constraint pg_namespace_nspname_index").
 const PRESENT = statement(sql`
-  select exists (
-    select from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-     where nspname = $1 and relname = 'migrations') as "present"`);
+  select relname as "name"
+    from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+   where nspname = $1 and relname in ('migrations', 'function_versions') and relkind = 'r'`);

@@ -22,6 +22,8 @@ do $roles$
 declare
   kind text;
 begin
+  -- The lock of migrations: who grants on a function that is being replaced fails ("tuple concurrently updated").
+  perform pg_advisory_xact_lock(hashtextextended('posthaste/migrate/@name', 0));
   foreach kind in array array['migrator', 'producer', 'worker', 'reader'] loop
     if not exists (select from pg_roles where rolname = '@name_' || kind) then
       execute format('create role %I nologin', '@name_' || kind);
@@ -62,7 +64,7 @@ begin
   end if;
 
   -- Sends, waits for results, cancels. Reads no more of a task than these need.
-  grant select on @schema.migrations to @producer;
+  grant select on @schema.migrations, @schema.function_versions to @producer;
   grant insert on @schema.submissions, @schema.ready_tasks to @producer;
   grant select (task_id, name, queue, priority, key, input) on @schema.submissions to @producer;
   grant select (task_id, queue) on @schema.ready_tasks to @producer;
@@ -78,25 +80,14 @@ begin
     @schema.queue_channel(text), @schema.uuid_v7(), @schema.notify_waiters(uuid[]),
     @schema.notify_unless_full(text, text), @schema.cancel(uuid)
     to @producer;
-  -- Runs with the rights of its owner: who may cancel a task must not be able to delete it, or to write a result.
-  -- It names every object with its schema and pins search_path, so that nothing of the caller's can stand in for them.
-  alter function @schema.cancel(uuid) security definer;
 
-  -- Starts runs, steers them, and reads how they go. Who may do so must not be able to write a node's end: the functions
-  -- run with the rights of their owner, as cancel(). Those that they call are their owner's alone.
+  -- Starts runs, steers them, and reads how they go, by functions that run with the rights of their owner, as cancel() does:
+  -- who may call them must not be able to write a node's end. Those that they call are their owner's alone.
   grant select on @schema.workflows, @schema.workflow_states, @schema.workflow_graphs, @schema.graph_nodes to @producer;
   grant execute on function @schema.store_graph(text, jsonb),
     @schema.start_workflows(uuid[], integer[], jsonb[], text[]), @schema.workflow_results(uuid, text[]),
     @schema.workflow_items(uuid, text), @schema.pause_workflow(uuid), @schema.resume_workflow(uuid), @schema.cancel_workflow(uuid),
     @schema.retry_workflow(uuid, text[]) to @producer;
-  alter function @schema.store_graph(text, jsonb) security definer;
-  alter function @schema.start_workflows(uuid[], integer[], jsonb[], text[]) security definer;
-  alter function @schema.workflow_results(uuid, text[]) security definer;
-  alter function @schema.workflow_items(uuid, text) security definer;
-  alter function @schema.pause_workflow(uuid) security definer;
-  alter function @schema.resume_workflow(uuid) security definer;
-  alter function @schema.cancel_workflow(uuid) security definer;
-  alter function @schema.retry_workflow(uuid, text[]) security definer;
 
   -- Moves tasks from state to state. Never changes what was sent or how something ended.
   grant select on @schema.submissions, @schema.attempts, @schema.finished_tasks to @worker;
@@ -111,22 +102,12 @@ begin
   -- Advances the runs whose tasks it has ended, and repairs those that are stuck.
   grant select on @schema.workflow_nodes, @schema.earlier_nodes, @schema.graph_edges to @worker;
   grant execute on function @schema.lock_runs_of(uuid[]), @schema.advance_workflows(uuid[]),
-    @schema.advance_and_tell(uuid[]), @schema.find_stuck_workflows(uuid, integer), @schema.repair_workflow(uuid) to @worker;
-  alter function @schema.lock_runs_of(uuid[]) security definer;
-  alter function @schema.advance_workflows(uuid[]) security definer;
-  alter function @schema.advance_and_tell(uuid[]) security definer;
-  alter function @schema.find_stuck_workflows(uuid, integer) security definer;
-  alter function @schema.repair_workflow(uuid) security definer;
-  -- Deletes what is old, and nothing else: with the rights of their owner, as cancel().
+    @schema.advance_and_notify(uuid[]), @schema.find_stuck_workflows(uuid, integer), @schema.repair_workflow(uuid) to @worker;
+  -- Deletes what is old, and nothing else: with the rights of the functions' owner, as cancel().
   grant execute on function @schema.prune_heartbeats(integer, integer),
     @schema.prune_worker_states(integer, integer), @schema.prune_tasks(integer, integer, uuid),
     @schema.prune_tasks_of_own_id(integer, integer, timestamptz), @schema.first_id_at(timestamptz),
     @schema.prune_workflows(integer, integer, timestamptz) to @worker;
-  alter function @schema.prune_heartbeats(integer, integer) security definer;
-  alter function @schema.prune_worker_states(integer, integer) security definer;
-  alter function @schema.prune_tasks(integer, integer, uuid) security definer;
-  alter function @schema.prune_tasks_of_own_id(integer, integer, timestamptz) security definer;
-  alter function @schema.prune_workflows(integer, integer, timestamptz) security definer;
 end
 $grants$;
 

@@ -33,7 +33,7 @@ export function schemaText(schema: string): SqlText {
   return `"${schema}"` as SqlText;
 }
 
-/** Text read from a migration file, which is ours, with its holes filled. */
+/** Text of a file in migrations/ or functions/, which is ours, with the schema's name put in. */
 export function migrationText(source: string, schema: string): SqlText {
   return source
     .replaceAll(/@schema_name\b/g, schema)

@@ -10,6 +10,7 @@ import { maskSecrets } from "../domain/connection-url.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { Connection } from "./connection.ts";
 import { migrate } from "./migrate.ts";
+import { functionTopics } from "./functions.gen.ts";
 import { migrations } from "./migrations.gen.ts";
 import { errorCode } from "./pg-errors.ts";
 import { sql, statement, type SqlText } from "./sql.ts";
@@ -117,7 +118,7 @@ async function reserveName(server: Connection): Promise<string> {
   return name;
 }
 
-/** Another version of the library has other migrations; another role may not copy what is not its own. */
+/** Another version of the library has other migrations and functions; another role may not copy what is not its own. */
 function templateName(schema: string, role: string): string {
   return `posthaste_template_${VERSION}_${hash(`${role}/${schema}`)}`;
 }
@@ -126,7 +127,7 @@ function hash(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 8);
 }
 
-const VERSION = hash(JSON.stringify(migrations));
+const VERSION = hash(JSON.stringify([migrations, functionTopics]));
 
 const NAME = /^posthaste_(?:test_[0-9a-f]{16}|template_[0-9a-f]{8}_[0-9a-f]{8})$/;
 

@@ -18,7 +18,7 @@ const laneSteps = {
 const paySteps = {
   "before a payment's end": /lock_runs_of\(\$1/,
   "run locked by a payment": /started_at is not null and cancel_requested_at is null/,
-  "task ended by a payment": /advance_and_tell/,
+  "task ended by a payment": /advance_and_notify/,
   "run advanced by a payment": "sent",
   "payment committed": "committed",
   "payment acknowledged": "acknowledged",
@@ -74,7 +74,7 @@ function payPlace(at: (typeof paySteps)[PayStep]): Place {
   return {
     moment: at,
     statement: /^(?:Q|P)[^]{4}[^]?commit\0/,
-    behind: /advance_and_tell/,
+    behind: /advance_and_notify/,
     isSameLink: true,
   };
 }

@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import pg from "pg";
 import { expect, test } from "vitest";
 import { flagOf, variableOf, workerFields } from "../../src/domain/worker-options-fields.ts";
+import { ownFunctions } from "../../src/store/schema-functions.ts";
 import { runPosthaste, useAppFiles, type Ran } from "../support/command-line.ts";
 import { useDatabase } from "../support/database.ts";
 
@@ -207,11 +208,12 @@ test("migrate applies what is missing, once; --print prints it instead", async (
   const printed = await posthaste("migrate", "--print", "--schema", "elsewhere");
   expect(printed.code).toBe(0);
   expect(printed.stdout).toContain('create table "elsewhere".submissions');
+  expect(printed.stdout).toContain('create or replace function "elsewhere".send(');
 
   const first = await posthaste("migrate");
   expect(first).toMatchObject({
     code: 0,
-    stdout: `applied ${migrations.join(", ")}\n`,
+    stdout: `applied ${migrations.join(", ")}, functions v${ownFunctions.version}\n`,
   });
   expect(await posthaste("migrate")).toMatchObject({
     code: 0,

@@ -57,7 +57,7 @@ describe("the worker", () => {
     ["fail a task", "select @.fail(gen_random_uuid(), 'NO')"],
     ["change how a run goes", "update @.workflow_states set status = 'PAUSED'"],
     ["end a node", "update @.workflow_nodes set status = 'COMPLETED'"],
-    ["go on with a run past the rules", "select @.carry_on(null, null, null, null)"],
+    ["go on with a run past the rules", "select @.advance(null, null, null, null)"],
     ["delete a run", "delete from @.workflows"],
     ["empty a table", "truncate @.ready_tasks"],
     ["make a table", "create table @.mine ()"],
@@ -69,6 +69,10 @@ describe("the worker", () => {
       "create or replace function @.cancel(id uuid) returns text language sql return 'no'",
     ],
     ["record a migration", "insert into @.migrations (name) values ('mine')"],
+    [
+      "record functions",
+      "insert into @.function_versions (version, hash, applied_by) values (99, '', '')",
+    ],
   ])("is refused to %s", refusedTo("worker"));
 });
 
@@ -119,7 +123,7 @@ describe("the migrator", () => {
 
 describe("functions", () => {
   const withOwnersRights = [
-    "advance_and_tell",
+    "advance_and_notify",
     "advance_workflows",
     "cancel",
     "cancel_workflow",
@@ -170,17 +174,18 @@ describe("functions", () => {
     expect(open).toEqual([]);
   });
 
-  test("without the roles, all run with the caller's rights, and who has no business in the schema calls none", async () => {
+  test("without the roles, PUBLIC may call none that run with their owner's rights, and who has no business in the schema calls none", async () => {
     const bare = `bare_${randomBytes(4).toString("hex")}`;
     const app = posthaste({ database: db.url, schema: bare, logger: silentLogger });
     await app.migrate();
     await app.close();
-    const definers = await db.sql(
-      "select proname from pg_proc where pronamespace = $1::regnamespace and prosecdef",
+    const definers = await db.sql<{ name: string; isPublic: boolean }>(
+      `select proname as name, has_function_privilege('public', oid, 'execute') as "isPublic"
+         from pg_proc where pronamespace = $1::regnamespace and prosecdef order by proname`,
       [bare],
     );
 
-    expect(definers).toEqual([]);
+    expect(definers).toEqual(withOwnersRights.map((name) => ({ name, isPublic: false })));
     await expect(as("reader", `select ${bare}.cancel(gen_random_uuid())`)).rejects.toMatchObject({
       code: "42501",
       message: `permission denied for schema ${bare}`,

@@ -17,6 +17,8 @@ export interface Roles {
   /** SQL of the test's own, as this role. */
   readonly as: (kind: Kind, text: string, values?: unknown[]) => Promise<unknown[]>;
   readonly client: (kind: Kind) => pg.Client;
+  /** Of the database, as this role. */
+  readonly urlOf: (kind: Kind) => string;
 }
 
 export function useRoles(db: TestDatabase): Roles {
@@ -71,6 +73,7 @@ export function useRoles(db: TestDatabase): Roles {
     schema,
     as,
     client,
+    urlOf,
     app(kind, config) {
       const app = posthaste({
         logger: silentLogger,

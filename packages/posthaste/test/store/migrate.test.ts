@@ -5,13 +5,17 @@ import { TASK_TERMINAL_STATES, TaskStatus } from "../../src/domain/task-lifecycl
 import { queueChannel } from "../../src/store/channels.ts";
 import type { Connection } from "../../src/store/connection.ts";
 import { migrate, printMigrations, verifySchema } from "../../src/store/migrate.ts";
+import { functionTopics } from "../../src/store/functions.gen.ts";
 import { migrations } from "../../src/store/migrations.gen.ts";
+import { ownFunctions } from "../../src/store/schema-functions.ts";
 import { createStore } from "../../src/store/store.ts";
 import { useDatabase } from "../support/database.ts";
 import { readCatalogue } from "./catalogue.ts";
 
 const db = useDatabase({ isEmpty: true });
 const names = migrations.map(({ name }) => name);
+const functions = `functions v${ownFunctions.version}`;
+const everything = [...names, functions];
 
 async function connections(count: number): Promise<Connection[]> {
   return Promise.all(Array.from({ length: count }, () => db.connect("reads")));
@@ -31,14 +35,14 @@ test("eight processes that migrate at once apply every migration once, in each o
     const schema = `round_${round}`;
     const applied = await Promise.all(eight.map((connection) => migrate(connection, schema)));
 
-    expect(applied.flat().sort()).toEqual(names);
+    expect(applied.flat().sort()).toEqual(everything);
     expect(await appliedTo(schema)).toEqual(names);
   }
 });
 
 test("a second migration finds nothing to do and leaves the schema as it is", async () => {
   const connection = await db.connect("reads");
-  expect(await migrate(connection, "twice")).toEqual(names);
+  expect(await migrate(connection, "twice")).toEqual(everything);
   const before = await readCatalogue(db, "twice");
 
   expect(await migrate(connection, "twice")).toEqual([]);
@@ -56,7 +60,7 @@ test("a migration that fails leaves nothing behind, and the next one succeeds", 
   const tables = await db.sql("select from pg_tables where schemaname = 'obstructed'");
   expect(tables).toHaveLength(1);
   await db.sql("drop table obstructed.workers");
-  expect(await migrate(connection, "obstructed")).toEqual(names);
+  expect(await migrate(connection, "obstructed")).toEqual(everything);
 });
 
 test("verifying a schema that is not there names every migration, and creates nothing", async () => {
@@ -64,7 +68,7 @@ test("verifying a schema that is not there names every migration, and creates no
 
   await expect(verifySchema(connection, "absent")).rejects.toMatchObject({
     code: "SCHEMA_MISMATCH",
-    message: expect.stringContaining(`the schema "absent" lacks ${names.join(", ")}`),
+    message: expect.stringContaining(`the schema "absent" lacks ${everything.join(", ")};`),
   });
 
   expect(await db.sql("select from pg_namespace where nspname = 'absent'")).toEqual([]);
@@ -175,16 +179,25 @@ test("a queue's channel has the same name in SQL and in TypeScript", async () =>
   );
 });
 
-test("the embedded migrations are the files in migrations/", () => {
-  const folder = new URL("../../migrations/", import.meta.url);
-  const files = readdirSync(folder)
+function filesIn(folder: string): { readonly name: string; readonly source: string }[] {
+  const place = new URL(`../../${folder}/`, import.meta.url);
+  return readdirSync(place)
     .filter((file) => file.endsWith(".sql"))
     .sort()
-    .map((file) => {
-      const source = readFileSync(new URL(file, folder), "utf8");
-      const [, said] = /^-- oldest library: (\S+)\n/.exec(source) ?? [];
-      return { name: file.replace(/\.sql$/, ""), oldestLibrary: said ?? "0.1.0", source };
-    });
+    .map((file) => ({
+      name: file.replace(/\.sql$/, ""),
+      source: readFileSync(new URL(file, place), "utf8"),
+    }));
+}
 
-  expect(migrations).toEqual(files);
+test("the embedded SQL is that of the files in migrations/ and functions/", () => {
+  const stated = filesIn("migrations").map((file) => {
+    const [, oldestLibrary] = /^-- oldest library: (\S+)\n/.exec(file.source) ?? [];
+    return { ...file, oldestLibrary };
+  });
+
+  expect(migrations).toEqual(stated);
+  expect(functionTopics.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual(
+    filesIn("functions"),
+  );
 });

@@ -81,25 +81,26 @@ test.each([
   ]);
 });
 
-test("every migration states its oldest library in the database, those before 0017 too", async () => {
-  const connection = await db.connect("reads");
-  await migrate(connection, "stated");
+test("every migration states its oldest library in the database", async () => {
+  await migrate(await db.connect("reads"), "stated");
   const stated = migrations.map(({ name, oldestLibrary: oldest_library }) => ({
     name,
     oldest_library,
   }));
-  const rows = (): Promise<object[]> =>
-    db.sql("select name, oldest_library from stated.migrations order by name");
-  expect(await rows()).toEqual(stated);
 
-  // As a version from before 0017 has left it.
-  await db.sql(
-    "delete from stated.migrations where name = '0017_oldest_library'; alter table stated.migrations drop column oldest_library",
-  );
-  expect(await checkSchema(connection, "stated")).toEqual({
-    missing: ["0017_oldest_library"],
-    newer: [],
-  });
-  expect(await migrate(connection, "stated")).toEqual(["0017_oldest_library"]);
-  expect(await rows()).toEqual(stated);
+  const rows = await db.sql("select name, oldest_library from stated.migrations order by name");
+  expect(rows).toEqual(stated);
+});
+
+test("a schema from before the first release is refused, and says what to do", async () => {
+  const connection = await db.connect("reads");
+  await db.sql("create schema unreleased");
+  await db.sql("create table unreleased.migrations (name text primary key)");
+  const refused = {
+    code: "SCHEMA_MISMATCH",
+    message: expect.stringContaining("drop it (drop schema unreleased cascade)"),
+  };
+
+  await expect(checkSchema(connection, "unreleased")).rejects.toMatchObject(refused);
+  await expect(migrate(connection, "unreleased")).rejects.toMatchObject(refused);
 });

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
+import { resultCodes } from "../../src/domain/errors.ts";
 import { queueChannel, resultChannel } from "../../src/store/channels.ts";
+import { CANCELLED_ERROR, EXPIRED_ERROR } from "../../src/store/queries/complete-tasks.ts";
 import { useDatabase } from "../support/database.ts";
 import { Ear } from "./ear.ts";
 import {
@@ -237,6 +239,7 @@ test("functions of the same name in the caller's path change nothing", async () 
     alter role trapped_caller set search_path = traps, pg_catalog, public;
     grant usage on schema traps, posthaste to trapped_caller;
     grant all on all tables in schema posthaste to trapped_caller;
+    grant execute on all functions in schema posthaste to trapped_caller;
     set search_path = traps, pg_catalog, public;
     set role trapped_caller`);
   try {
@@ -255,4 +258,20 @@ test("functions of the same name in the caller's path change nothing", async () 
   }
 
   expect(await ear.everything()).toEqual(["100:0"]);
+});
+
+test("SQL and TypeScript say the same of a task that was cancelled or has expired", async () => {
+  const [said] = await db.sql(
+    `select posthaste.cancelled_error() as cancelled, posthaste.expired_error() as expired,
+            ${CANCELLED_ERROR} as "cancelledByStatement", ${EXPIRED_ERROR} as "expiredByStatement"`,
+  );
+
+  const cancelled = { code: "TASK_CANCELLED", message: resultCodes.TASK_CANCELLED };
+  const expired = { code: "TASK_EXPIRED", message: resultCodes.TASK_EXPIRED };
+  expect(said).toEqual({
+    cancelled,
+    expired,
+    cancelledByStatement: cancelled,
+    expiredByStatement: expired,
+  });
 });

@@ -83,8 +83,12 @@ test.each([
   ],
   ["under way", `update workflow_nodes set items_left = 2 where @items`, [items]],
   ["under way", `update workflow_nodes set items_failed = 0 where @items`, [items]],
-  ["under way", `update workflow_nodes set met = 0 where @b`, [needs]],
-  ["under way", `update workflow_nodes set lost = 1 where @b`, [needs, "a node waits for nothing"]],
+  ["under way", `update workflow_nodes set deps_met = 0 where @b`, [needs]],
+  [
+    "under way",
+    `update workflow_nodes set deps_failed = 1 where @b`,
+    [needs, "a node waits for nothing"],
+  ],
   [
     "under way",
     `update workflow_nodes set status = 'READY' where @b`,

@@ -53,18 +53,18 @@ const COUNTERS = `
     from posthaste.workflow_nodes n
    cross join lateral (
      select (count(*) filter (where source.status = 'COMPLETED'
-                                 or (e.accepts_end and source.status in ${ENDED})))::int as met,
-            (count(*) filter (where not e.accepts_end and source.status in ('FAILED', 'SKIPPED')))::int as lost
+                                 or (e.accepts_end and source.status in ${ENDED})))::int as deps_met,
+            (count(*) filter (where not e.accepts_end and source.status in ('FAILED', 'SKIPPED')))::int as deps_failed
        from posthaste.graph_edges e
        join posthaste.workflow_nodes source
          on source.workflow_id = n.workflow_id and source.node_no = e.from_no and source.item = -1
       where e.graph_id = n.graph_id and e.to_no = n.node_no
    ) as counted
-   where n.item = -1 and n.status = 'PENDING' and (n.met, n.lost) is distinct from (counted.met, counted.lost)
+   where n.item = -1 and n.status = 'PENDING' and (n.deps_met, n.deps_failed) is distinct from (counted.deps_met, counted.deps_failed)
   union all
   select 'a node waits for nothing', n.workflow_id::text, n.node_no
     from posthaste.workflow_nodes n join posthaste.graph_nodes g using (graph_id, node_no)
-   where n.item = -1 and n.status = 'PENDING' and (n.met >= g.required or g.needs - n.lost < g.required)
+   where n.item = -1 and n.status = 'PENDING' and (n.deps_met >= g.required or g.needs - n.deps_failed < g.required)
   union all
   select 'a node could start in a run that goes on', n.workflow_id::text, n.node_no
     from posthaste.workflow_nodes n join posthaste.workflow_states s using (workflow_id)

@@ -141,7 +141,7 @@ test.each(["COMPLETED", "FAILED"])(
     await db.sql("delete from posthaste.submissions where node = 'next'");
     await db.sql(
       `update posthaste.workflow_nodes set status = case node_no when 0 then 'RUNNING' else 'PENDING' end,
-              ended_at = null, met = 0, lost = 0, error = null, task_id = null
+              ended_at = null, deps_met = 0, deps_failed = 0, error = null, task_id = null
         where workflow_id = $1`,
       [id],
     );
@@ -168,7 +168,7 @@ test("a node that waits although all that it waits for has ended", async () => {
   await db.sql("delete from posthaste.ready_tasks");
   await db.sql("delete from posthaste.submissions where node <> 'a'");
   await db.sql(
-    "update posthaste.workflow_nodes set status = 'PENDING', task_id = null, met = 0 where node_no > 0",
+    "update posthaste.workflow_nodes set status = 'PENDING', task_id = null, deps_met = 0 where node_no > 0",
   );
 
   expect(await repaired()).toEqual([["nothing to wait for"]]);
@@ -251,7 +251,7 @@ test("a fan-out whose items have all ended, and that has not", async () => {
   await db.sql("delete from posthaste.submissions where node = 'next'");
   await db.sql(
     `update posthaste.workflow_nodes
-        set status = case when node_no = 0 then 'RUNNING' else 'PENDING' end, task_id = null, ended_at = null, met = 0,
+        set status = case when node_no = 0 then 'RUNNING' else 'PENDING' end, task_id = null, ended_at = null, deps_met = 0,
             items_left = case when node_no = 0 then 1 end, items_failed = case when node_no = 0 then 0 end
       where item = -1`,
   );

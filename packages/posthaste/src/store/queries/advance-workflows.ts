@@ -12,13 +12,13 @@ export const NO_NEWS: RunNews = { woken: [], ended: [] };
 
 /**
  * The run of which a task is a node goes on in the transaction that ends the task. Before it, the root of the run is
- * locked; see migrations/0005 for the order, and 0008 for what happens. Served by the primary keys of submissions,
- * workflows, workflow_nodes and the graph's tables.
+ * locked; see migrations/0003_workflows.sql for the order, and functions/workflow_advance.sql for what happens. Served by
+ * the primary keys of submissions, workflows, workflow_nodes and the graph's tables.
  */
 export function advanceWorkflows(schema: SqlText) {
   const LOCK = statement(sql`select ${schema}.lock_runs_of($1::uuid[])`);
   const ADVANCE = statement(sql`select ${schema}.advance_workflows($1::uuid[]) as "news"`);
-  const ADVANCE_AND_TELL = statement(sql`select ${schema}.advance_and_tell($1::uuid[])`);
+  const ADVANCE_AND_NOTIFY = statement(sql`select ${schema}.advance_and_notify($1::uuid[])`);
 
   return {
     /** Before the tasks themselves are touched. */
@@ -32,7 +32,7 @@ export function advanceWorkflows(schema: SqlText) {
     },
     /** The same inside a transaction of which we do not see the end. */
     async advanceAndTell(db: Db, taskIds: readonly string[]): Promise<void> {
-      await db.query(ADVANCE_AND_TELL, [taskIds]);
+      await db.query(ADVANCE_AND_NOTIFY, [taskIds]);
     },
   };
 }

@@ -18,7 +18,7 @@ export function notifyQueues(schema: SqlText) {
     async alone(db: Db, wakes: Wakes): Promise<void> {
       await db.query(NOTIFY, [[...wakes.keys()], [...wakes.values()]]);
     },
-    /** In a transaction that has written something, or where a failure would be reported: see migrations/0014. */
+    /** In a transaction that has written something, or where a failure would be reported: see notify_unless_full(). */
     async unlessFull(db: Db, wakes: Wakes): Promise<void> {
       await db.query(NOTIFY_UNLESS_FULL, [[...wakes.keys()], [...wakes.values()]]);
     },

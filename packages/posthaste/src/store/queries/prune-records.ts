@@ -6,7 +6,7 @@ export interface PrunedBatch {
   readonly reached: string | null;
 }
 
-/** Deletes what is over, a batch at a time, by the functions of migrations 0004 and 0012; and counts what they would delete. */
+/** Deletes what is over, a batch at a time, by the functions of functions/retention.sql; and counts what they would delete. */
 export function pruneRecords(schema: SqlText) {
   const HEARTBEATS = statement(
     sql`select ${schema}.prune_heartbeats($1::int, $2::int) as "pruned"`,

@@ -7,7 +7,7 @@ export interface OpenRun {
   readonly found: readonly string[];
 }
 
-/** Runs that are stuck, and their repair. The rules are the SQL functions', see migrations/0011. */
+/** Runs that are stuck, and their repair. The rules are the SQL functions', see functions/workflow_repair.sql. */
 export function repairWorkflows(schema: SqlText) {
   const FIND = statement(sql`
     select workflow_id as "id", to_jsonb(found) as "found" from ${schema}.find_stuck_workflows($1, $2)`);

@@ -19,7 +19,7 @@ export interface StandingRun {
   readonly sameInput: boolean;
 }
 
-/** Starts runs, many in one statement: their rows, and the tasks of the nodes that need nothing. See migrations/0009. */
+/** Starts runs, many in one statement: their rows, and the tasks of the nodes that need nothing. See functions/workflow_advance.sql. */
 export function startWorkflows(schema: SqlText) {
   const STORE_GRAPH = statement(
     sql`select ${schema}.store_graph($1, $2::text::jsonb) as "graphId"`,

@@ -26,8 +26,8 @@ export type RetryRefusal =
 export type RetryReply = (Steered & { readonly answer: "retried" }) | RetryRefusal;
 
 /**
- * Pause, resume, cancel, start over. The rules are the SQL functions' (migrations 0009 and 0010), so that psql and a handle
- * do the same. Each waits for the lock of the run's root, and tells workers. Null: there is no such run.
+ * Pause, resume, cancel, start over. The rules are the SQL functions' (functions/workflow_control.sql, workflow_retry.sql), so
+ * that psql and a handle do the same. Each waits for the lock of the run's root, and tells workers. Null: there is no such run.
  */
 export function steerWorkflows(schema: SqlText) {
   const PAUSE = statement(sql`select ${schema}.pause_workflow($1) as "reply"`);

@@ -1,4 +1,33 @@
+-- oldest library: 0.1.0
 -- What workers say of themselves and of their tasks, and what others did about those that fell silent.
+
+create table @schema.workers (
+  worker_id         uuid primary key,
+  name              text not null,
+  hostname          text not null,
+  pid               integer not null,
+  version           text not null,
+  queues            text[] not null,
+  task_names        text[] not null,
+  concurrency       integer not null,
+  -- dead: others found that its process is gone or silent for too long, and its tasks are taken from it. For good: if it
+  -- comes back, it registers anew under another id.
+  state             text collate "C" not null check (state in ('running', 'stopping', 'stopped', 'dead')),
+  started_at        timestamptz not null default clock_timestamp(),
+  last_heartbeat_at timestamptz not null default clock_timestamp(),
+  -- The advisory lock that its session holds for as long as its process lives. Null: it has no session of its own
+  -- (behind a pooler), and only its heartbeats speak for it.
+  liveness_key      integer,
+  -- Since when that lock is missing, and what the last heartbeat was then.
+  lock_missing_since timestamptz,
+  lock_missing_beat timestamptz,
+  died_at           timestamptz,
+  -- When it last said that it looks after the others.
+  leads_at          timestamptz,
+  -- How long its event loop had not turned at the last heartbeat.
+  loop_blocked_ms   integer not null default 0,
+  metadata          jsonb
+);
 
 -- The history of heartbeats, for people to read; what is judged is active_tasks.heartbeat_at, which belongs to one claim.
 -- A task that ends within an interval has none.
@@ -57,7 +86,8 @@ create table @schema.recoveries (
   -- CLAIMED or RUNNING: what it was.
   status       text collate "C" not null,
   reason       text collate "C" not null check (reason in
-    ('worker crashed', 'worker silent', 'worker unknown', 'claim stale', 'lease expired', 'run stale', 'shutdown')),
+    ('worker crashed', 'worker silent', 'worker unknown', 'worker cut off', 'claim stale', 'claim unknown', 'lease expired',
+     'run stale', 'shutdown')),
   decision     text collate "C" not null check (decision in ('release', 'requeue', 'retry', 'fail', 'cancel', 'skip')),
   -- The worker that did it, or "admin".
   recovered_by text collate "C" not null,
@@ -67,3 +97,21 @@ create table @schema.recoveries (
 -- is this claim to be left alone; the recoveries of a task
 create index recoveries_task_idx on @schema.recoveries (task_id, claim_id);
 create index recoveries_time_idx on @schema.recoveries (recovered_at);
+
+-- A promoted standby has run for weeks, so its start says nothing about when the sessions of all workers were lost. A promotion
+-- begins a new timeline of the write-ahead log. The first worker that sees one writes it down.
+create table @schema.server_timelines (
+  timeline text collate "C" primary key,
+  seen_at  timestamptz not null default clock_timestamp()
+);
+
+-- The server as it is now has been up since its start. Otherwise nobody would be judged until the first worker has seen the
+-- timeline. The same answer as current_timeline(), which does not exist before the functions are applied.
+do $$
+begin
+  insert into @schema.server_timelines (timeline, seen_at)
+  values (substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time());
+exception when others then
+  insert into @schema.server_timelines (timeline, seen_at) values ('unknown', pg_postmaster_start_time());
+end
+$$;

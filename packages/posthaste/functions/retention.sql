@@ -1,28 +1,16 @@
 -- What is over is deleted after a while: one function for each category, a batch at a time, oldest first.
 --
--- They run with the rights of their owner where roles are set up (`posthaste roles`): a worker prunes what is old, and
--- can delete nothing else. Each call is one statement, so that a crash leaves nothing half deleted. Rows that somebody has
--- locked are left for the next round: who never waits holds up nobody, and two that prune at once share the work. None of
--- the rows is ever updated once it is old, so a ctid stays what it was.
+-- A worker prunes what is old, and can delete nothing else. Each call is one statement, so that a crash leaves nothing half
+-- deleted. Rows that somebody has locked are left for the next round: who never waits holds up nobody, and two that prune at
+-- once share the work. None of the rows is ever updated once it is old, so a ctid stays what it was.
 --
 -- enable_seqscan and enable_sort are off, because a session keeps the plans it made while the tables were empty. And a
 -- submission is looked up in a lateral query with a lock of its own, which cannot become a join: statistics from a moment
 -- when all rows were deleted and not yet vacuumed make every join look free (48 s for a batch).
 
-create function @schema.retention_cutoff(keep_hours integer) returns timestamptz
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
-begin
-  if keep_hours is null or keep_hours < 1 then
-    raise exception 'posthaste: what is over is kept for at least 1 hour, got %', coalesce(keep_hours::text, 'null')
-      using errcode = 'check_violation';
-  end if;
-  return statement_timestamp() - keep_hours * interval '1 hour';
-end
-$$;
-
 -- Heartbeats that were sent longer ago than that. Served by heartbeats_time_idx.
-create function @schema.prune_heartbeats(keep_hours integer, most integer) returns integer
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
+create or replace function @schema.prune_heartbeats(keep_hours integer, most integer) returns integer
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
 declare
   cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
   pruned integer;
@@ -34,12 +22,13 @@ begin
   return pruned;
 end
 $$;
+revoke all on function @schema.prune_heartbeats(integer, integer) from public;
 
 -- States of workers, workers that have not been heard of and hold nothing, and recoveries, except where one still keeps
 -- others from recovering its task. A worker whose row is gone and that wakes up after all registers anew. Served by the
 -- two indexes on time, and by a look at what is under way and at the registry, which are small.
-create function @schema.prune_worker_states(keep_hours integer, most integer) returns integer
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
+create or replace function @schema.prune_worker_states(keep_hours integer, most integer) returns integer
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
 declare
   cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
   pruned integer;
@@ -71,22 +60,7 @@ begin
   return pruned;
 end
 $$;
-
--- The first id of version 7 that could be made at this moment.
-create function @schema.first_id_at(moment timestamptz) returns uuid
-language sql stable strict parallel safe set search_path = pg_catalog, pg_temp
-return rpad(lpad(to_hex(floor(extract(epoch from moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid;
-
--- Deletes tasks that have ended, with everything that is stored of them; their keys are free again.
-create function @schema.forget_tasks(places tid[], ids uuid[]) returns void
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
-begin
-  delete from @schema.finished_tasks where ctid = any (places);
-  delete from @schema.submissions where task_id = any (ids);
-  delete from @schema.attempts where task_id = any (ids);
-  delete from @schema.progress where task_id = any (ids);
-end
-$$;
+revoke all on function @schema.prune_worker_states(integer, integer) from public;
 
 -- Tasks that ended longer ago than that, found by their ids, which are in the order of sending: what ended before the
 -- cutoff was sent before it. So two stretches of finished_tasks_id_idx are walked: ids from before the cutoff, and ids
@@ -95,11 +69,11 @@ $$;
 --   start: where an earlier call has got to, so that what is left standing (it was sent long ago and ended lately) is
 --   walked over once. A call walks over ten times what it may delete.
 --   reached: where the next one goes on. Null: there is no more.
-create function @schema.prune_tasks(
+create or replace function @schema.prune_tasks(
   keep_hours integer, most integer, start uuid default '00000000-0000-0000-0000-000000000000',
   out pruned integer, out reached uuid
 )
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off as $$
 declare
@@ -139,12 +113,13 @@ begin
                   when is_first then ahead end;
 end
 $$;
+revoke all on function @schema.prune_tasks(integer, integer, uuid) from public;
 
 -- The same for ids that are in no order, oldest first. Served by finished_tasks_own_id_idx.
-create function @schema.prune_tasks_of_own_id(
+create or replace function @schema.prune_tasks_of_own_id(
   keep_hours integer, most integer, since timestamptz default '-infinity', out pruned integer, out reached timestamptz
 )
-language plpgsql volatile set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off as $$
 declare
@@ -170,5 +145,103 @@ begin
   perform @schema.forget_tasks(places, ids);
   pruned := cardinality(ids);
   reached := case when pruned = most then latest end;
+end
+$$;
+revoke all on function @schema.prune_tasks_of_own_id(integer, integer, timestamptz) from public;
+
+-- Runs that ended longer ago than that and are nested in no other, oldest first. Served by workflow_states_ended_idx,
+-- workflows_parent_idx and primary keys. A tree counts as one, and is never deleted in part; a call deletes no further one
+-- once it has so many nodes to delete. Whoever would change a run holds the row of its root: what is locked is left for
+-- the next time. Tasks are found by their nodes, because no index leads from a run to its tasks.
+--   since: where an earlier call has got to, so that what is left standing is walked over once.
+--   reached: where the next one goes on. Null: there is no more.
+create or replace function @schema.prune_workflows(
+  keep_hours integer, most integer, since timestamptz default '-infinity', out pruned integer, out reached timestamptz
+)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_bitmapscan = off as $$
+declare
+  cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
+  size bigint := 0;
+  old record;
+  tree uuid[];
+  runs uuid[] := '{}';
+  places tid[];
+  ids uuid[];
+begin
+  pruned := 0;
+  for old in
+    select state.workflow_id, state.ended_at
+      from @schema.workflow_states as state
+     cross join lateral (
+       select from @schema.workflows where workflow_id = state.workflow_id and parent_id is null for update skip locked
+     ) as run
+     where state.ended_at >= since and state.ended_at < cutoff
+     order by state.ended_at
+     limit most
+       for update of state skip locked
+  loop
+    tree := array(
+      with recursive below as (
+        select old.workflow_id as id
+        union all
+        select w.workflow_id from below cross join lateral (
+          select workflow_id from @schema.workflows where parent_id = below.id offset 0
+        ) as w
+      )
+      select id from below);
+    runs := runs || tree;
+    size := size + (select count(*) from @schema.workflow_nodes where workflow_id = any (tree));
+    pruned := pruned + 1;
+    if pruned = most or size >= most then
+      reached := old.ended_at;
+      exit;
+    end if;
+  end loop;
+  if pruned = 0 then return; end if;
+  -- One that has not ended, whoever has made it so, must not lose what was sent.
+  select coalesce(array_agg(ended.ctid), '{}'), coalesce(array_agg(ended.task_id), '{}') into places, ids
+    from (
+      select task_id from @schema.workflow_nodes where workflow_id = any (runs) and task_id is not null
+      union all
+      select task_id from @schema.earlier_nodes where workflow_id = any (runs) and task_id is not null
+    ) as node
+   cross join lateral (
+     select ctid, task_id from @schema.finished_tasks where task_id = node.task_id limit 1
+   ) as ended;
+  perform @schema.forget_tasks(places, ids);
+  delete from @schema.earlier_nodes where workflow_id = any (runs);
+  delete from @schema.workflow_nodes where workflow_id = any (runs);
+  delete from @schema.workflow_states where workflow_id = any (runs);
+  delete from @schema.workflows where workflow_id = any (runs);
+end
+$$;
+revoke all on function @schema.prune_workflows(integer, integer, timestamptz) from public;
+
+create or replace function @schema.retention_cutoff(keep_hours integer) returns timestamptz
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  if keep_hours is null or keep_hours < 1 then
+    raise exception 'posthaste: what is over is kept for at least 1 hour, got %', coalesce(keep_hours::text, 'null')
+      using errcode = 'check_violation';
+  end if;
+  return statement_timestamp() - keep_hours * interval '1 hour';
+end
+$$;
+
+-- The first id of version 7 that could be made at this moment.
+create or replace function @schema.first_id_at(moment timestamptz) returns uuid
+language sql stable strict parallel safe set search_path = pg_catalog, pg_temp
+return rpad(lpad(to_hex(floor(extract(epoch from moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid;
+
+-- Deletes tasks that have ended, with everything that is stored of them; their keys are free again.
+create or replace function @schema.forget_tasks(places tid[], ids uuid[]) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+  delete from @schema.finished_tasks where ctid = any (places);
+  delete from @schema.submissions where task_id = any (ids);
+  delete from @schema.attempts where task_id = any (ids);
+  delete from @schema.progress where task_id = any (ids);
 end
 $$;

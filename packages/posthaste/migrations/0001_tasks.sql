@@ -1,3 +1,4 @@
+-- oldest library: 0.1.0
 -- The life of a task, as tables. `@schema` stands for the schema's name.
 --
 -- A submission is a fact that never changes. The state of a task is the table that holds its moving row: ready_tasks
@@ -180,41 +181,30 @@ create table @schema.progress (
   value      jsonb not null
 ) with (fillfactor = 50);
 
-create table @schema.workers (
-  worker_id         uuid primary key,
-  name              text not null,
-  hostname          text not null,
-  pid               integer not null,
-  version           text not null,
-  queues            text[] not null,
-  task_names        text[] not null,
-  concurrency       integer not null,
-  -- dead: others found that its process is gone or silent for too long, and its tasks are taken from it. For good: if it
-  -- comes back, it registers anew under another id.
-  state             text collate "C" not null check (state in ('running', 'stopping', 'stopped', 'dead')),
-  started_at        timestamptz not null default clock_timestamp(),
-  last_heartbeat_at timestamptz not null default clock_timestamp(),
-  -- The advisory lock that its session holds for as long as its process lives. Null: it has no session of its own
-  -- (behind a pooler), and only its heartbeats speak for it.
-  liveness_key      integer,
-  -- Since when that lock is missing, and what the last heartbeat was then.
-  lock_missing_since timestamptz,
-  lock_missing_beat timestamptz,
-  died_at           timestamptz,
-  -- When it last said that it looks after the others.
-  leads_at          timestamptz,
-  -- How long its event loop had not turned at the last heartbeat.
-  loop_blocked_ms   integer not null default 0,
-  metadata          jsonb
+-- What send() takes where its caller says nothing: the definition of the task, as a worker registered it.
+-- A row for each task name that a worker has ever registered. The newest registration wins; a row whose worker is gone stays,
+-- as its tasks do.
+create table @schema.task_definitions (
+  name           text collate "C" primary key,
+  registered_at  timestamptz not null default clock_timestamp(),
+  -- The definition's own. Null: it leaves it to the queue.
+  priority       smallint check (priority between 1 and 100),
+  -- What the app's config says of the queue below. Null: nothing.
+  queue_priority smallint check (queue_priority between 1 and 100),
+  queue          text collate "C" not null,
+  -- As a sender would write them into submissions.
+  options        jsonb,
+  flags          jsonb
 );
 
 -- Every task with its status and all its timestamps. One inner join for each status, with the status as a literal, so
 -- that a filter on status reads only the table that can match, whether the status is written out or a parameter. (With
 -- one join for all of finished_tasks, a filter on PENDING read that table too: constraint exclusion does not look inside
 -- the joins of a union.) A task that moves while a statement reads is seen once: one statement has one snapshot.
+-- view: made by scripts/tasks-view.ts, do not edit
 create view @schema.tasks as
-select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, s.input::jsonb as input, s.options, s.flags, s.key,
-       s.sent_at, r.enqueued_at, null::timestamptz as claimed_at, null::timestamptz as started_at,
+select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, s.input::jsonb as input, s.options,
+       s.flags, s.key, s.sent_at, r.enqueued_at, null::timestamptz as claimed_at, null::timestamptz as started_at,
        null::timestamptz as completed_at, null::timestamptz as failed_at, null::timestamptz as cancelled_at,
        null::timestamptz as finished_at, null::timestamptz as next_retry_at, s.good_until,
        null::timestamptz as cancel_requested_at, 0 as run_no, 0 as retry_count, 0 as crash_count,
@@ -226,75 +216,94 @@ select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, 
                             and r.enqueued_at = coalesce(s.run_at, s.sent_at) and r.task_id = s.task_id
  where r.run_no is null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'PENDING', s.input::jsonb, s.options, s.flags, s.key,
-       s.sent_at, r.enqueued_at, null, null, null, null, null, null,
-       case when r.retry_count > 0 then r.enqueued_at end, s.good_until, null,
-       r.run_no, coalesce(r.retry_count, 0), coalesce(r.crash_count, 0), null, null, null, null, null, null, null,
-       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1),
+select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, s.input::jsonb as input, s.options,
+       s.flags, s.key, s.sent_at, r.enqueued_at, null::timestamptz as claimed_at, null::timestamptz as started_at,
+       null::timestamptz as completed_at, null::timestamptz as failed_at, null::timestamptz as cancelled_at,
+       null::timestamptz as finished_at, case when r.retry_count > 0 then r.enqueued_at end as next_retry_at,
+       s.good_until, null::timestamptz as cancel_requested_at, r.run_no, coalesce(r.retry_count, 0) as retry_count,
+       coalesce(r.crash_count, 0) as crash_count, null::uuid as worker_id, null::uuid as claim_id,
+       null::timestamptz as claim_expires_at, null::timestamptz as heartbeat_at, null::jsonb as result,
+       null::jsonb as error, null::text as error_code,
+       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1) as last_error,
        s.workflow_id, s.node
   from @schema.ready_tasks r join @schema.submissions s using (task_id)
  where r.run_no is not null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'CLAIMED', s.input::jsonb, s.options, s.flags, s.key,
-       s.sent_at, coalesce(a.enqueued_at, s.run_at, s.sent_at), coalesce(a.claimed_at, a.started_at), a.started_at, null, null, null, null,
-       case when a.retry_count > 0 then a.enqueued_at end, s.good_until, a.cancel_requested_at, coalesce(a.run_no, 0),
-       coalesce(a.retry_count, 0), coalesce(a.crash_count, 0), a.worker_id, a.claim_id, a.claim_expires_at,
-       a.heartbeat_at, null, null, null,
-       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1),
+select s.task_id as id, s.name, s.queue, s.priority, 'CLAIMED'::text as status, s.input::jsonb as input, s.options,
+       s.flags, s.key, s.sent_at, coalesce(a.enqueued_at, s.run_at, s.sent_at) as enqueued_at,
+       coalesce(a.claimed_at, a.started_at) as claimed_at, a.started_at, null::timestamptz as completed_at,
+       null::timestamptz as failed_at, null::timestamptz as cancelled_at, null::timestamptz as finished_at,
+       case when a.retry_count > 0 then a.enqueued_at end as next_retry_at, s.good_until, a.cancel_requested_at,
+       coalesce(a.run_no, 0) as run_no, coalesce(a.retry_count, 0) as retry_count,
+       coalesce(a.crash_count, 0) as crash_count, a.worker_id, a.claim_id, a.claim_expires_at, a.heartbeat_at,
+       null::jsonb as result, null::jsonb as error, null::text as error_code,
+       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1) as last_error,
        s.workflow_id, s.node
   from @schema.active_tasks a join @schema.submissions s using (task_id)
  where a.started_at is null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'RUNNING', s.input::jsonb, s.options, s.flags, s.key,
-       s.sent_at, coalesce(a.enqueued_at, s.run_at, s.sent_at), coalesce(a.claimed_at, a.started_at), a.started_at, null, null, null, null,
-       case when a.retry_count > 0 then a.enqueued_at end, s.good_until, a.cancel_requested_at, coalesce(a.run_no, 1),
-       coalesce(a.retry_count, 0), coalesce(a.crash_count, 0), a.worker_id, a.claim_id, a.claim_expires_at,
-       a.heartbeat_at, null, null, null,
-       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1),
+select s.task_id as id, s.name, s.queue, s.priority, 'RUNNING'::text as status, s.input::jsonb as input, s.options,
+       s.flags, s.key, s.sent_at, coalesce(a.enqueued_at, s.run_at, s.sent_at) as enqueued_at,
+       coalesce(a.claimed_at, a.started_at) as claimed_at, a.started_at, null::timestamptz as completed_at,
+       null::timestamptz as failed_at, null::timestamptz as cancelled_at, null::timestamptz as finished_at,
+       case when a.retry_count > 0 then a.enqueued_at end as next_retry_at, s.good_until, a.cancel_requested_at,
+       coalesce(a.run_no, 1) as run_no, coalesce(a.retry_count, 0) as retry_count,
+       coalesce(a.crash_count, 0) as crash_count, a.worker_id, a.claim_id, a.claim_expires_at, a.heartbeat_at,
+       null::jsonb as result, null::jsonb as error, null::text as error_code,
+       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1) as last_error,
        s.workflow_id, s.node
   from @schema.active_tasks a join @schema.submissions s using (task_id)
  where a.started_at is not null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'COMPLETED', s.input::jsonb, s.options, s.flags, s.key,
-       s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at), coalesce(f.claimed_at, f.started_at), f.started_at, f.finished_at, null, null, f.finished_at,
-       case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, (f.started_at is not null)::integer), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
-       null, f.result, f.error, f.error_code,
-       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
-                           order by t.run_no desc limit 1)),
+select s.task_id as id, s.name, s.queue, s.priority, 'COMPLETED'::text as status, s.input::jsonb as input, s.options,
+       s.flags, s.key, s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at) as enqueued_at,
+       coalesce(f.claimed_at, f.started_at) as claimed_at, f.started_at, f.finished_at as completed_at,
+       null::timestamptz as failed_at, null::timestamptz as cancelled_at, f.finished_at,
+       case when f.retry_count > 0 then f.enqueued_at end as next_retry_at, s.good_until, f.cancel_requested_at,
+       coalesce(f.run_no, (f.started_at is not null)::integer) as run_no, coalesce(f.retry_count, 0) as retry_count,
+       coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id, null::timestamptz as claim_expires_at,
+       null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1)) as last_error,
        s.workflow_id, s.node
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status is null
 union all
-select s.task_id, s.name, s.queue, s.priority, 'FAILED', s.input::jsonb, s.options, s.flags, s.key,
-       s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at), coalesce(f.claimed_at, f.started_at), f.started_at, null, f.finished_at, null, f.finished_at,
-       case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, (f.started_at is not null)::integer), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
-       null, f.result, f.error, f.error_code,
-       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
-                           order by t.run_no desc limit 1)),
+select s.task_id as id, s.name, s.queue, s.priority, 'FAILED'::text as status, s.input::jsonb as input, s.options,
+       s.flags, s.key, s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at) as enqueued_at,
+       coalesce(f.claimed_at, f.started_at) as claimed_at, f.started_at, null::timestamptz as completed_at,
+       f.finished_at as failed_at, null::timestamptz as cancelled_at, f.finished_at,
+       case when f.retry_count > 0 then f.enqueued_at end as next_retry_at, s.good_until, f.cancel_requested_at,
+       coalesce(f.run_no, (f.started_at is not null)::integer) as run_no, coalesce(f.retry_count, 0) as retry_count,
+       coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id, null::timestamptz as claim_expires_at,
+       null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1)) as last_error,
        s.workflow_id, s.node
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status = 'FAILED'
 union all
-select s.task_id, s.name, s.queue, s.priority, 'CANCELLED', s.input::jsonb, s.options, s.flags, s.key,
-       s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at), coalesce(f.claimed_at, f.started_at), f.started_at, null, null, f.finished_at, f.finished_at,
-       case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, (f.started_at is not null)::integer), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
-       null, f.result, f.error, f.error_code,
-       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
-                           order by t.run_no desc limit 1)),
+select s.task_id as id, s.name, s.queue, s.priority, 'CANCELLED'::text as status, s.input::jsonb as input, s.options,
+       s.flags, s.key, s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at) as enqueued_at,
+       coalesce(f.claimed_at, f.started_at) as claimed_at, f.started_at, null::timestamptz as completed_at,
+       null::timestamptz as failed_at, f.finished_at as cancelled_at, f.finished_at,
+       case when f.retry_count > 0 then f.enqueued_at end as next_retry_at, s.good_until, f.cancel_requested_at,
+       coalesce(f.run_no, (f.started_at is not null)::integer) as run_no, coalesce(f.retry_count, 0) as retry_count,
+       coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id, null::timestamptz as claim_expires_at,
+       null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1)) as last_error,
        s.workflow_id, s.node
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status = 'CANCELLED'
 union all
-select s.task_id, s.name, s.queue, s.priority, 'EXPIRED', s.input::jsonb, s.options, s.flags, s.key,
-       s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at), coalesce(f.claimed_at, f.started_at), f.started_at, null, f.finished_at, null, f.finished_at,
-       case when f.retry_count > 0 then f.enqueued_at end, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, (f.started_at is not null)::integer), coalesce(f.retry_count, 0), coalesce(f.crash_count, 0), f.worker_id, f.claim_id, null,
-       null, f.result, f.error, f.error_code,
-       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id
-                           order by t.run_no desc limit 1)),
+select s.task_id as id, s.name, s.queue, s.priority, 'EXPIRED'::text as status, s.input::jsonb as input, s.options,
+       s.flags, s.key, s.sent_at, coalesce(f.enqueued_at, s.run_at, s.sent_at) as enqueued_at,
+       coalesce(f.claimed_at, f.started_at) as claimed_at, f.started_at, null::timestamptz as completed_at,
+       f.finished_at as failed_at, null::timestamptz as cancelled_at, f.finished_at,
+       case when f.retry_count > 0 then f.enqueued_at end as next_retry_at, s.good_until, f.cancel_requested_at,
+       coalesce(f.run_no, (f.started_at is not null)::integer) as run_no, coalesce(f.retry_count, 0) as retry_count,
+       coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id, null::timestamptz as claim_expires_at,
+       null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1)) as last_error,
        s.workflow_id, s.node
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status = 'EXPIRED';
+-- view: end

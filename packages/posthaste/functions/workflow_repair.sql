@@ -3,9 +3,9 @@
 
 -- Runs that have not ended, in id order behind `after`, and for each what contradicts itself in it; a page of them. Served
 -- by workflow_states_open_idx, and for each run by primary keys.
-create function @schema.find_stuck_workflows(after uuid, page integer)
+create or replace function @schema.find_stuck_workflows(after uuid, page integer)
 returns table (workflow_id uuid, found text[])
-language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
+language sql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 begin atomic
   select s.workflow_id, array_remove(array[
     case when not exists (select from @schema.workflow_nodes as n where n.workflow_id = s.workflow_id)
@@ -57,14 +57,15 @@ begin atomic
    order by s.workflow_id
    limit page;
 end;
+revoke all on function @schema.find_stuck_workflows(uuid, integer) from public;
 
 -- Repairs one run, through the path that its ends take when nothing is wrong, and tells workers and waiters. Doing it twice
 -- changes nothing more.
-create function @schema.repair_workflow(id uuid) returns jsonb
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+create or replace function @schema.repair_workflow(id uuid) returns jsonb
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
-  news jsonb := '{"woken": [], "ended": []}';
+  notifications jsonb := '{"woken": [], "ended": []}';
   part record;
   step jsonb;
   ended @schema.ended_node[];
@@ -72,7 +73,7 @@ declare
 begin
   perform @schema.lock_runs(array[repair_workflow.id]);
   if not exists (select from @schema.workflow_states where workflow_id = repair_workflow.id and ended_at is null) then
-    return news;
+    return notifications;
   end if;
   if not exists (select from @schema.workflow_nodes where workflow_id = repair_workflow.id) then
     update @schema.workflow_states
@@ -80,10 +81,10 @@ begin
            error = '{"code": "WORKFLOW_FAILED", "message": "the run has no nodes: its rows are gone"}'
      where workflow_id = repair_workflow.id;
     select * into part from @schema.end_nested(array[repair_workflow.id]);
-    step := @schema.carry_on(part.ended, part.items, null, null);
-    news := jsonb_set(step, '{ended}', step -> 'ended' || to_jsonb(repair_workflow.id));
-    perform @schema.tell_news(news);
-    return news;
+    step := @schema.advance(part.ended, part.items, null, null);
+    notifications := jsonb_set(step, '{ended}', step -> 'ended' || to_jsonb(repair_workflow.id));
+    perform @schema.send_notifications(notifications);
+    return notifications;
   end if;
   -- A fan-out is counted anew, then a run: what ends below is counted on top, by the usual path.
   update @schema.workflow_nodes as n
@@ -96,11 +97,11 @@ begin
    where n.workflow_id = repair_workflow.id and n.node_no = counted.node_no and n.item = -1 and n.status = 'RUNNING';
   perform @schema.recount_needs(repair_workflow.id);
   perform @schema.recount_run(repair_workflow.id);
-  news := @schema.both_news(news, @schema.advance_workflows(array(
+  notifications := @schema.merge_notifications(notifications, @schema.advance_workflows(array(
     select n.task_id from @schema.workflow_nodes as n
      where n.workflow_id = repair_workflow.id and n.status = 'ENQUEUED' and n.task_id is not null)));
   -- A task that nobody knows any more cannot end.
-  with lost as (
+  with gone as (
     update @schema.workflow_nodes as n
        set status = case when n.task_id is null then 'READY' else 'FAILED' end,
            ended_at = case when n.task_id is not null then clock_timestamp() end,
@@ -114,12 +115,12 @@ begin
            filter (where item < 0 and status = 'FAILED'),
          array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node)
            filter (where item >= 0 and status = 'FAILED')
-    into ended, items from lost;
-  news := @schema.both_news(news, @schema.carry_on(ended, items, null, null));
+    into ended, items from gone;
+  notifications := @schema.merge_notifications(notifications, @schema.advance(ended, items, null, null));
   -- Nested runs that have ended, and those that were never started.
   select * into part from @schema.end_nested(array(
     select n.child_id from @schema.workflow_nodes as n where n.workflow_id = repair_workflow.id and n.status = 'RUNNING'));
-  news := @schema.both_news(news, @schema.carry_on(part.ended, part.items, null, null));
+  notifications := @schema.merge_notifications(notifications, @schema.advance(part.ended, part.items, null, null));
   update @schema.workflow_nodes as n set status = 'READY', child_id = null
    where n.workflow_id = repair_workflow.id and n.status = 'RUNNING' and (n.item >= 0 or n.items_left is null)
      and not exists (select from @schema.workflow_states as nested where nested.workflow_id = n.child_id offset 0);
@@ -135,7 +136,7 @@ begin
     returning n.workflow_id, n.graph_id, n.node_no, n.status
   )
   select array_agg(over::@schema.ended_node) into ended from over;
-  news := @schema.both_news(news, @schema.carry_on(ended, null, null, null));
+  notifications := @schema.merge_notifications(notifications, @schema.advance(ended, null, null, null));
   -- Nothing of a run starts that is being cancelled.
   with skipped as (
     update @schema.workflow_nodes as n set status = 'SKIPPED', ended_at = clock_timestamp()
@@ -147,20 +148,21 @@ begin
   select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item < 0),
          array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item >= 0)
     into ended, items from skipped;
-  news := @schema.both_news(news, @schema.carry_on(ended, items, null, null));
+  notifications := @schema.merge_notifications(notifications, @schema.advance(ended, items, null, null));
   select * into part from @schema.judge_waiting(repair_workflow.id);
   if exists (select from @schema.workflow_states where workflow_id = repair_workflow.id and status = 'RUNNING') then
     step := @schema.release_runs(array[repair_workflow.id], part.ended, part.ready);
   else
-    step := @schema.carry_on(part.ended, null, part.ready, array[repair_workflow.id]);
+    step := @schema.advance(part.ended, null, part.ready, array[repair_workflow.id]);
   end if;
-  news := @schema.both_news(news, step);
-  perform @schema.tell_news(news);
-  return news;
+  notifications := @schema.merge_notifications(notifications, step);
+  perform @schema.send_notifications(notifications);
+  return notifications;
 end
 $$;
+revoke all on function @schema.repair_workflow(uuid) from public;
 
-create function @schema.both_news(one jsonb, other jsonb) returns jsonb
+create or replace function @schema.merge_notifications(one jsonb, other jsonb) returns jsonb
 language sql immutable
 return case when other is null then one else jsonb_build_object(
   'woken', one -> 'woken' || (other -> 'woken'), 'ended', one -> 'ended' || (other -> 'ended')) end;
