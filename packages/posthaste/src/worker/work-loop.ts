@@ -54,8 +54,12 @@ export class WorkLoop {
   /** A claim or an end may have been committed without an answer; also set by every heartbeat: compare claims with the database. */
   #needsReconcile = false;
   #isReconciling = false;
+  /** The loop has made a plan and carries it out on its own session: no claim travels with ends meanwhile. */
+  #isInRoundTrip = false;
   /** A claim is on its way, of the loop's own or one that travels with ends: there is one at a time. Rings when it is back. */
   #claimUnderWay: Bell | undefined;
+  /** Why the last one failed, until the loop has waited for the database. */
+  #claimError: { readonly error: unknown } | undefined;
   /** Prefetched tasks to release that were asked for while a claim was under way, which may bring more of them. */
   #releases: ((task: ClaimedTask) => boolean)[] = [];
   /** When the loop last looked at the clock. Handlers that begin together share it. */
@@ -215,6 +219,12 @@ export class WorkLoop {
         await this.#claimUnderWay.wait(Infinity);
         continue;
       }
+      if (this.#claimError !== undefined) {
+        const { error } = this.#claimError;
+        this.#claimError = undefined;
+        await this.#outage.wait(error);
+        continue;
+      }
       // The comparison of claims comes first: claims that it finds take slots which a plan made before would give away.
       const plan = this.#needsReconcile ? undefined : this.#plan(now);
       const isSurveyDue = !isDraining(this.#mode) && this.#desk.isSurveyDue(now);
@@ -225,6 +235,7 @@ export class WorkLoop {
         await nextTurn(); // handlers that end in the same turn free their slots together
         continue;
       }
+      this.#isInRoundTrip = true;
       try {
         const connection = await this.#link.connection();
         await watchLink(this.#options.database, connection, async () => {
@@ -233,11 +244,12 @@ export class WorkLoop {
           if (isSurveyDue) await this.#desk.survey(connection);
           if (plan === undefined) return;
           await this.#claim(connection, plan);
-          this.#outage.over(); // a look that succeeds does not say that a write will
         });
       } catch (error) {
         this.#needsReconcile = true;
         await this.#outage.wait(error);
+      } finally {
+        this.#isInRoundTrip = false;
       }
     }
   }
@@ -272,19 +284,18 @@ export class WorkLoop {
     const claim = this.#beginClaim(plan);
     const answer = claimAndStart(this.#options.database.store, connection, plan);
     this.#aheadLine.begin(); // not before: handlers run while the database works
-    const reply = await answer.catch((error: unknown) => {
-      claim.failed();
-      throw error;
-    });
-    claim.taken(connection, reply);
+    await answer.then(
+      (reply) => claim.taken(connection, reply),
+      (error: unknown) => claim.failed(error),
+    );
   }
 
   /** A claim that travels with ends: one commit, or at least one packet, instead of two. */
   #carryClaim(): ClaimUnderWay | undefined {
     // A worker that starts ahead sends both at once on two sessions: its handlers do not wait for a claim.
     if (this.#options.config.startAhead || !mayClaim(this.#mode)) return undefined;
-    const isBusy = this.#claimUnderWay !== undefined || this.#isReconciling;
-    if (isBusy || this.#needsReconcile) return undefined;
+    if (this.#isInRoundTrip || this.#claimUnderWay !== undefined) return undefined;
+    if (this.#needsReconcile || this.#claimError !== undefined) return undefined;
     this.#desk.madeRoom(); // the ends are written first
     const plan = this.#plan(performance.now());
     return plan === undefined ? undefined : this.#beginClaim(plan);
@@ -305,12 +316,14 @@ export class WorkLoop {
         // Prefetched by a claim that was under way when a queue was paused, or when the worker was told to stop.
         for (const isMeant of this.#releases.splice(0)) this.held.releaseAhead(isMeant);
         if (isDraining(this.#mode)) this.held.releaseAhead();
+        this.#outage.over(); // a look that succeeds does not say that a claim will
         this.#desk.fed(plan.claim, reply.claim, wakesBefore);
         this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
         if ((reply.start?.heldBack.length ?? 0) > 0) this.#desk.heldBack();
       },
-      failed: () => {
+      failed: (error) => {
         this.#claimIsBack();
+        this.#claimError = { error };
         slots.release();
         for (const request of [plan.claim, plan.ahead])
           if (request?.claimSeed !== undefined) this.held.seeds.unanswered(request.claimSeed);

@@ -13,6 +13,7 @@ beforeAll(async () => {
   await db.sql(`grant create on database ${new URL(db.url).pathname.slice(1)} to ${role}`);
   await db.sql(`grant usage on schema posthaste to ${role}`);
   await db.sql(`grant all on all tables in schema posthaste to ${role}`);
+  await db.sql(`grant execute on all functions in schema posthaste to ${role}`);
 });
 afterAll(async () => {
   await db.sql(`drop owned by ${role}`);

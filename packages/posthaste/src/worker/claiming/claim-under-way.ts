@@ -7,6 +7,6 @@ export interface ClaimUnderWay {
   readonly plan: LoopPlan;
   /** Starts what it brought. */
   taken(connection: Connection, reply: ClaimedAndStarted): void;
-  /** Its answer is lost, or was an error. */
-  failed(): void;
+  /** Its answer is lost, or was this error. */
+  failed(error: unknown): void;
 }

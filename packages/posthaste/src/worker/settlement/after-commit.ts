@@ -50,9 +50,12 @@ export class AfterCommit {
     { reply, news = NO_NEWS, startClaimed }: CommittedEnds,
   ): Promise<void> {
     const { services, held } = this.#options;
-    held.written(ends);
-    emitEnds(services, ends, reply);
-    startClaimed?.();
+    try {
+      held.written(ends);
+      emitEnds(services, ends, reply);
+    } finally {
+      startClaimed?.(); // whatever a hook does: the loop waits for this
+    }
     this.#wakeWorkers(connection, ends, news);
     const overridden = reply.overridden.map(({ id }) => id);
     notifyWaiters(services, connection, [...overridden, ...news.ended]);

@@ -28,7 +28,7 @@ export async function writePlainEnds(
     return sent;
   });
   const [reply, tasks] = await Promise.allSettled([written, claimed]);
-  if (tasks.status === "rejected" || tasks.value === undefined) claim?.failed();
+  if (tasks.status === "rejected") claim?.failed(tasks.reason);
   const startClaimed = (): void => {
     if (tasks.status === "fulfilled" && tasks.value !== undefined)
       claim?.taken(connection, tasks.value);
