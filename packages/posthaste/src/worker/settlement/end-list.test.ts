@@ -78,8 +78,18 @@ describe("slots", () => {
     expect(list.occupiedSlots).toBe(2);
     list.sent([a, b, free]);
     list.written([a, free]);
+    list.notSent();
     expect(list.occupiedSlots).toBe(1);
     list.written([b]);
+    expect(list.occupiedSlots).toBe(0);
+  });
+
+  test("ends that another list wrote change nothing", () => {
+    const a = occupying("a");
+    const list = new EndList<UnwrittenEnd>(100);
+    list.add(a);
+    list.sent([a]);
+    list.written([occupying("elsewhere")]);
     expect(list.occupiedSlots).toBe(0);
   });
 

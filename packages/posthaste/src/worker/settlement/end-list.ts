@@ -33,9 +33,10 @@ export interface Refused {
 export class EndList<End extends UnwrittenEnd> {
   readonly #most: number;
   #fresh: End[] = [];
-  /** How many of `#fresh` occupy a slot until they are sent, and how many of these are on their way. */
+  /** Those of `#fresh` that are on their way to the server. */
+  readonly #sent = new Set<SettledTask>();
+  /** How many of the others occupy a slot. */
   #occupying = 0;
-  #sent = 0;
   /** Tasks that are in a queue again when their end is written. */
   readonly #returning = new Set<string>();
   readonly #refused = new Map<End, Refusal>();
@@ -59,7 +60,7 @@ export class EndList<End extends UnwrittenEnd> {
 
   /** Slots that are not free before ends of this list are sent. A refused end keeps its slot until it is written. */
   get occupiedSlots(): number {
-    return this.#occupying - this.#sent + this.#refused.size;
+    return this.#occupying + this.#refused.size;
   }
 
   /** Whether the task of this id is in a queue again as soon as its end is written. */
@@ -75,12 +76,14 @@ export class EndList<End extends UnwrittenEnd> {
 
   /** These are on their way to the server. A kill of the worker does not stop them. */
   sent(ends: readonly End[]): void {
-    this.#sent = ends.filter((end) => end.occupiesSlot === true && !this.#refused.has(end)).length;
+    for (const end of ends) this.#sent.add(end);
+    this.#recount();
   }
 
   /** The answer is lost, or was a refusal. */
   notSent(): void {
-    this.#sent = 0;
+    this.#sent.clear();
+    this.#recount();
   }
 
   hasNext(): boolean {
@@ -100,7 +103,7 @@ export class EndList<End extends UnwrittenEnd> {
   written(ends: readonly SettledTask[]): void {
     const gone = new Set<SettledTask>(ends);
     this.#fresh = this.#fresh.filter((end) => !gone.has(end));
-    this.#sent = 0;
+    for (const end of ends) this.#sent.delete(end);
     this.#recount();
     for (const end of ends) if (isReturn(end)) this.#returning.delete(end.id);
     if (this.#refused.size === 0) return;
@@ -151,7 +154,8 @@ export class EndList<End extends UnwrittenEnd> {
 
   #recount(): void {
     this.#occupying = 0;
-    for (const { occupiesSlot } of this.#fresh) if (occupiesSlot === true) this.#occupying++;
+    for (const end of this.#fresh)
+      if (end.occupiesSlot === true && !this.#sent.has(end)) this.#occupying++;
   }
 
   #due(now: number): End[] {
