@@ -38,7 +38,7 @@ export async function linesAround(
 }
 
 const OF_TASK = `
-  select seq, at, op || ' ' || status || ' run ' || run_no || coalesce(' claim ' || claim_id, '')
+  select seq, at, op || ' ' || status || ' run ' || attempt_no || coalesce(' claim ' || claim_id, '')
          || coalesce(' worker ' || worker_id, '') || ' by "' || said_by || '" in ' || xid as text
     from chaos.journal where task_id::text = $1 order by seq`;
 
@@ -56,7 +56,7 @@ const OF_RUN = `
     left join posthaste.graph_nodes g on g.graph_id = w.graph_id and g.node_no = j.node_no
    where j.workflow_id::text = $1
   union all
-  select seq, at, 'task ' || task_id || ' ' || op || ' ' || status || ' run ' || run_no || ' by "' || said_by || '" in ' || xid
+  select seq, at, 'task ' || task_id || ' ' || op || ' ' || status || ' run ' || attempt_no || ' by "' || said_by || '" in ' || xid
     from chaos.journal join posthaste.submissions s using (task_id) where s.workflow_id::text = $1
   order by at`;
 

@@ -26,9 +26,9 @@ const WRITTEN = ["ready_tasks", "active_tasks", "finished_tasks"] as const;
 
 /** Heartbeats change nothing that a law asks for, and are most of the updates. */
 const TELLING_CHANGE = `
-  when (row(old.task_id, old.claim_id, old.worker_id, old.started_at, old.run_no, old.cancel_requested_at)
+  when (row(old.task_id, old.claim_id, old.worker_id, old.started_at, old.attempt_no, old.cancel_requested_at)
         is distinct from
-        row(new.task_id, new.claim_id, new.worker_id, new.started_at, new.run_no, new.cancel_requested_at))`;
+        row(new.task_id, new.claim_id, new.worker_id, new.started_at, new.attempt_no, new.cancel_requested_at))`;
 
 const JOURNAL = `
   create schema chaos;
@@ -42,7 +42,7 @@ const JOURNAL = `
     status              text not null,
     claim_id            uuid,
     worker_id           uuid,
-    run_no              integer not null,
+    attempt_no              integer not null,
     queue               text,
     enqueued_at         timestamptz,
     claimed_at          timestamptz,
@@ -63,7 +63,7 @@ const JOURNAL = `
     select queue, coalesce(run_at, sent_at) as due_at into sent
       from posthaste.submissions where task_id = (told ->> 'task_id')::uuid;
     insert into chaos.journal
-      (task_id, op, status, claim_id, worker_id, run_no, queue, enqueued_at, claimed_at, started_at, good_until,
+      (task_id, op, status, claim_id, worker_id, attempt_no, queue, enqueued_at, claimed_at, started_at, good_until,
        cancel_requested_at)
     values (
       (told ->> 'task_id')::uuid,
@@ -73,7 +73,7 @@ const JOURNAL = `
         when 'active_tasks' then case when told ->> 'started_at' is null then 'CLAIMED' else 'RUNNING' end
         else coalesce(told ->> 'status', 'COMPLETED') end,
       (told ->> 'claim_id')::uuid, (told ->> 'worker_id')::uuid,
-      coalesce((told ->> 'run_no')::int, (told ->> 'started_at' is not null)::int),
+      coalesce((told ->> 'attempt_no')::int, (told ->> 'started_at' is not null)::int),
       sent.queue, coalesce((told ->> 'enqueued_at')::timestamptz, sent.due_at), (told ->> 'claimed_at')::timestamptz,
       (told ->> 'started_at')::timestamptz, (told ->> 'good_until')::timestamptz,
       (told ->> 'cancel_requested_at')::timestamptz);
@@ -96,7 +96,7 @@ const JOURNAL = `
 const BOOKS = `
   create table chaos.acknowledged (task_id uuid not null);
   create table chaos.effects (
-    task_id uuid not null, claim_id uuid not null, worker_id uuid not null, run_no integer not null, name text not null);
+    task_id uuid not null, claim_id uuid not null, worker_id uuid not null, attempt_no integer not null, name text not null);
   create table chaos.waits (task_id uuid not null, result jsonb not null);
   create table chaos.cancels (task_id uuid not null, answer text not null);
   create table chaos.caps (queue text primary key, cap integer not null);
@@ -114,14 +114,14 @@ const EDGES = `
     select *, min(seq) over (partition by task_id, xid, statement_at) as statement_seq from chaos.journal
   ), told as (
     select j.*, row_number() over line as place, lag(op) over line as op_before, lag(status) over line as status_before, lag(xid) over line as xid_before,
-           lag(claim_id) over line as claim_before, lag(run_no) over line as run_before,
+           lag(claim_id) over line as claim_before, lag(attempt_no) over line as run_before,
            lag(enqueued_at) over line as due_before,
            lag(worker_id) over line as worker_before, lead(op) over line as op_after, lead(xid) over line as xid_after
       from statements j
       -- A statement may write the row that enters before it deletes the one that leaves: both happen at once.
     window line as (partition by task_id order by statement_seq, op = 'in', seq)
   )
-  select place, seq, at, xid, task_id, claim_id, worker_id, run_no, queue, claimed_at, started_at, good_until,
+  select place, seq, at, xid, task_id, claim_id, worker_id, attempt_no, queue, claimed_at, started_at, good_until,
          cancel_requested_at, claim_before, run_before, due_before, worker_before, said_by, op_before is null as is_first,
          case when op = 'out' then status
               when op = 'change' then status_before
@@ -143,7 +143,7 @@ const EDGES = `
          min(at) filter (where op <> 'out' and status = 'RUNNING') as run_at,
          min(xid::text) filter (where op <> 'out' and status = 'RUNNING') as run_xid,
          min(xid::text) filter (where op = 'out') as end_xid,
-         max(run_no) filter (where status = 'RUNNING') as run_no, min(queue) as queue,
+         max(attempt_no) filter (where status = 'RUNNING') as attempt_no, min(queue) as queue,
          min(pg_xact_commit_timestamp(xid::xid)) filter (where op = 'out') as end_committed_at
     from chaos.journal
    where status in ('CLAIMED', 'RUNNING')

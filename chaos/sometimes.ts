@@ -21,7 +21,7 @@ function recovered(which: string): string {
 const IN_THE_BOOKS: Readonly<Record<string, string>> = {
   "a task completed": "select from posthaste.finished_tasks where status is null",
   "a task completed by its third attempt or later":
-    "select from posthaste.finished_tasks where status is null and run_no >= 3",
+    "select from posthaste.finished_tasks where status is null and attempt_no >= 3",
   "a claimed task taken from a worker that was gone": recovered(
     "status = 'CLAIMED' and decision = 'release'",
   ),
@@ -49,7 +49,7 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'PENDING'
        and said_by in ('posthaste worker', 'posthaste ends')`,
   "a task fetched ahead as running, and given back before it began": `
-    select from chaos.edges where from_status = 'RUNNING' and to_status = 'PENDING' and run_no < run_before`,
+    select from chaos.edges where from_status = 'RUNNING' and to_status = 'PENDING' and attempt_no < run_before`,
   "a task sent by another task": "select from posthaste.submissions where name = 'child'",
   "a payment in the transaction of its completion": "select from chaos.paid",
   "a queue at its cap": `

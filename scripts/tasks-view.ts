@@ -24,9 +24,13 @@ const branches: readonly { status: string; place: Place; from: string }[] = [
     from: `  from @schema.submissions s
   join @schema.ready_tasks r on r.queue = s.queue and r.priority = s.priority
                             and r.enqueued_at = coalesce(s.run_at, s.sent_at) and r.task_id = s.task_id
- where r.run_no is null`,
+ where r.attempt_no is null`,
   },
-  { status: "PENDING", place: "returned", from: joined("ready_tasks r", "r.run_no is not null") },
+  {
+    status: "PENDING",
+    place: "returned",
+    from: joined("ready_tasks r", "r.attempt_no is not null"),
+  },
   { status: "CLAIMED", place: "active", from: joined("active_tasks a", "a.started_at is null") },
   {
     status: "RUNNING",
@@ -42,7 +46,7 @@ const branches: readonly { status: string; place: Place; from: string }[] = [
 ];
 
 const LAST_ATTEMPT_ERROR =
-  "(select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1)";
+  "(select t.error from @schema.attempts t where t.task_id = s.task_id order by t.attempt_no desc limit 1)";
 
 /** A name, its type, and where it comes from: the submission, or by the table of the moving row; null where nothing is said. */
 const columns: readonly [
@@ -99,13 +103,13 @@ const columns: readonly [
     { active: "a.cancel_requested_at", finished: "f.cancel_requested_at" },
   ],
   [
-    "run_no",
+    "attempt_no",
     "integer",
     {
       waiting: "0",
-      returned: "r.run_no",
-      active: (status) => `coalesce(a.run_no, ${status === "RUNNING" ? 1 : 0})`,
-      finished: "coalesce(f.run_no, (f.started_at is not null)::integer)",
+      returned: "r.attempt_no",
+      active: (status) => `coalesce(a.attempt_no, ${status === "RUNNING" ? 1 : 0})`,
+      finished: "coalesce(f.attempt_no, (f.started_at is not null)::integer)",
     },
   ],
   ["retry_count", "integer", counted("retry_count")],

@@ -24,16 +24,16 @@ export const claimLaws: readonly Law[] = [
         from posthaste.finished_tasks
        where error -> 'data' ->> 'claim' is distinct from claim_id::text and error -> 'data' ->> 'claim' is not null
       union all
-      select task_id::text, null, 'attempt ' || run_no || ' said by ' || (error -> 'data' ->> 'claim') || ', stored under ' || claim_id
+      select task_id::text, null, 'attempt ' || attempt_no || ' said by ' || (error -> 'data' ->> 'claim') || ', stored under ' || claim_id
         from posthaste.attempts
        where error -> 'data' ->> 'claim' is distinct from claim_id::text and error -> 'data' ->> 'claim' is not null`,
   },
   {
     says: "an attempt that is kept was run by the claim it names",
     broken: `
-      select a.task_id::text as task, c.run_seq as seq, 'attempt ' || a.run_no || ' of claim ' || a.claim_id as detail
+      select a.task_id::text as task, c.run_seq as seq, 'attempt ' || a.attempt_no || ' of claim ' || a.claim_id as detail
         from posthaste.attempts a left join chaos.claims c using (task_id, claim_id)
-       where c.run_no is distinct from a.run_no or c.worker_id is distinct from a.worker_id`,
+       where c.attempt_no is distinct from a.attempt_no or c.worker_id is distinct from a.worker_id`,
   },
   {
     says: "a claim is made once",
@@ -57,10 +57,10 @@ export const claimLaws: readonly Law[] = [
     says: "progress was told by the claim whose attempt it is stored for",
     broken: `
       select p.task_id::text as task, null::bigint as seq,
-             'told by ' || (p.value ->> 'claim') || ' for attempt ' || p.run_no || ' of ' || coalesce(c.claim_id::text, 'nobody') as detail
+             'told by ' || (p.value ->> 'claim') || ' for attempt ' || p.attempt_no || ' of ' || coalesce(c.claim_id::text, 'nobody') as detail
         from posthaste.progress p
         left join chaos.claims c on c.task_id = p.task_id and c.claim_id = (p.value ->> 'claim')::uuid
-       where c.run_no is distinct from p.run_no`,
+       where c.attempt_no is distinct from p.attempt_no`,
   },
   {
     says: "a heartbeat came from the worker that had made the claim",
@@ -80,9 +80,9 @@ export const claimLaws: readonly Law[] = [
   {
     says: "no effect happened under a claim that the database never issued",
     broken: `
-      select e.task_id::text as task, c.begin_seq as seq, 'claim ' || e.claim_id || ', attempt ' || e.run_no as detail
+      select e.task_id::text as task, c.begin_seq as seq, 'claim ' || e.claim_id || ', attempt ' || e.attempt_no as detail
         from chaos.effects e left join chaos.claims c using (task_id, claim_id)
-       where c.run_no is distinct from e.run_no or c.worker_id is distinct from e.worker_id`,
+       where c.attempt_no is distinct from e.attempt_no or c.worker_id is distinct from e.worker_id`,
   },
   {
     says: "a claim runs its body once",

@@ -106,7 +106,7 @@ export const runLaws: readonly Law[] = [
              s.node || ' sent ' || j.at || case when h.is_cancelling then ', cancelled ' else ', paused ' end || h.since as detail
         from chaos.halts h
         join posthaste.submissions s using (workflow_id)
-        join chaos.journal j on j.task_id = s.task_id and j.op = 'in' and j.status = 'PENDING' and j.run_no = 0
+        join chaos.journal j on j.task_id = s.task_id and j.op = 'in' and j.status = 'PENDING' and j.attempt_no = 0
        where j.at > h.since and j.at < h.until
          and not exists (select from chaos.journal b where b.task_id = j.task_id and b.seq < j.seq)`,
   },
@@ -117,7 +117,7 @@ export const runLaws: readonly Law[] = [
       select s.workflow_id::text as task, h.seq, s.node || ' began ' || e.at || ', paused ' || h.since as detail
         from chaos.halts h
         join posthaste.submissions s using (workflow_id)
-        join chaos.edges e on e.task_id = s.task_id and e.to_status = 'RUNNING' and e.run_no = 1
+        join chaos.edges e on e.task_id = s.task_id and e.to_status = 'RUNNING' and e.attempt_no = 1
        where not h.is_cancelling and e.at > h.since and e.at < h.until`,
   },
   {

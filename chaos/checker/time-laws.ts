@@ -5,24 +5,24 @@ export const timeLaws: readonly Law[] = [
   {
     says: "attempts are numbered 1 to n without gaps",
     broken: `
-      select task_id::text as task, seq, 'run_no ' || run_no || ' after ' || coalesce(run_before, 0) as detail
+      select task_id::text as task, seq, 'attempt_no ' || attempt_no || ' after ' || coalesce(run_before, 0) as detail
         from chaos.edges
-       where (to_status = 'RUNNING' and run_no <> coalesce(run_before, 0) + 1)
-          or (to_status = 'CLAIMED' and run_no <> coalesce(run_before, 0))
+       where (to_status = 'RUNNING' and attempt_no <> coalesce(run_before, 0) + 1)
+          or (to_status = 'CLAIMED' and attempt_no <> coalesce(run_before, 0))
           -- Whoever ends without its body having run gives the number back.
           or (from_status in ('CLAIMED', 'RUNNING') and to_status not in ('CLAIMED', 'RUNNING')
-              and run_no not in (run_before, run_before - case from_status when 'RUNNING' then 1 else 0 end))`,
+              and attempt_no not in (run_before, run_before - case from_status when 'RUNNING' then 1 else 0 end))`,
   },
   {
     says: "every body that began is kept as one attempt",
     broken: `
-      select task_id::text as task, null::bigint as seq, 'attempts ' || string_agg(run_no::text, ', ' order by run_no) as detail
+      select task_id::text as task, null::bigint as seq, 'attempts ' || string_agg(attempt_no::text, ', ' order by attempt_no) as detail
         from (
-          select task_id, run_no from posthaste.attempts
-          union all select task_id, coalesce(run_no, 1) from posthaste.active_tasks where started_at is not null
-          union all select task_id, coalesce(run_no, 1) from posthaste.finished_tasks where started_at is not null
+          select task_id, attempt_no from posthaste.attempts
+          union all select task_id, coalesce(attempt_no, 1) from posthaste.active_tasks where started_at is not null
+          union all select task_id, coalesce(attempt_no, 1) from posthaste.finished_tasks where started_at is not null
         ) as runs
-       group by task_id having count(*) <> max(run_no) or min(run_no) <> 1 or count(distinct run_no) <> count(*)`,
+       group by task_id having count(*) <> max(attempt_no) or min(attempt_no) <> 1 or count(distinct attempt_no) <> count(*)`,
   },
   {
     says: "two runs of a task never overlap",

@@ -16,7 +16,7 @@ interface Row {
   readonly id: string;
   readonly name: string;
   readonly status: TaskStatus;
-  readonly run_no: number;
+  readonly attempt_no: number;
   /** Claims of attempts that were cut short by the death of their worker. */
   readonly cut: readonly string[];
 }
@@ -28,7 +28,7 @@ export async function audit(
   handles: readonly TaskHandle[],
 ): Promise<Audit> {
   const { rows } = await client.query<Row>(
-    `select id, name, status, run_no, array(
+    `select id, name, status, attempt_no, array(
               select claim_id::text from ${schema}.attempts where task_id = id and outcome = 'WORKER_FAILURE'
             ) as cut
        from ${schema}.tasks`,
@@ -46,11 +46,11 @@ export async function audit(
     return row === undefined || !TASK_TERMINAL_STATES.includes(row.status);
   };
   const problems = rows.flatMap((row) => {
-    const { id, name, status, run_no } = row;
+    const { id, name, status, attempt_no } = row;
     const seen = begun.get(id) ?? 0;
     // A worker may be killed between its claim and the first line of the body.
-    if (seen > run_no || seen < run_no - row.cut.length)
-      return [`${name} ${id}: ${run_no} attempts in the database, ${seen} in the ledger`];
+    if (seen > attempt_no || seen < attempt_no - row.cut.length)
+      return [`${name} ${id}: ${attempt_no} attempts in the database, ${seen} in the ledger`];
     if (status === TaskStatus.COMPLETED && !done.has(id))
       return [`${name} ${id}: completed, but never done`];
     if (status === TaskStatus.EXPIRED && seen > 0) return [`${name} ${id}: expired, but it ran`];

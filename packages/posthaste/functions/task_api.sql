@@ -81,12 +81,12 @@ begin atomic
    cross join lateral (
      select ctid from @schema.ready_tasks
       where queue = s.queue and priority = s.priority and enqueued_at = coalesce(s.run_at, s.sent_at)
-        and task_id = s.task_id and run_no is null
+        and task_id = s.task_id and attempt_no is null
       limit 1
    ) as r
    where s.task_id = ready_row.id
   union all
-  select ctid from @schema.ready_tasks where task_id = ready_row.id and run_no is not null;
+  select ctid from @schema.ready_tasks where task_id = ready_row.id and attempt_no is not null;
 end;
 
 -- 'cancelled': it was not running and never will. 'requested': it is running; its worker is told, and when its body
@@ -147,12 +147,12 @@ declare
   ended @schema.finished_tasks;
 begin
   delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(end_task.id)))
-  returning task_id, enqueued_at, run_no, retry_count, crash_count
-       into ended.task_id, ended.enqueued_at, ended.run_no, ended.retry_count, ended.crash_count;
+  returning task_id, enqueued_at, attempt_no, retry_count, crash_count
+       into ended.task_id, ended.enqueued_at, ended.attempt_no, ended.retry_count, ended.crash_count;
   if not found then
     delete from @schema.active_tasks where task_id = end_task.id and (even_running or started_at is null)
-    returning task_id, enqueued_at, claimed_at, started_at, worker_id, run_no, retry_count, crash_count, cancel_requested_at
-         into ended.task_id, ended.enqueued_at, ended.claimed_at, ended.started_at, ended.worker_id, ended.run_no,
+    returning task_id, enqueued_at, claimed_at, started_at, worker_id, attempt_no, retry_count, crash_count, cancel_requested_at
+         into ended.task_id, ended.enqueued_at, ended.claimed_at, ended.started_at, ended.worker_id, ended.attempt_no,
               ended.retry_count, ended.crash_count, ended.cancel_requested_at;
   end if;
   if not found then return false; end if;
@@ -160,10 +160,10 @@ begin
     ended.cancel_requested_at := coalesce(ended.cancel_requested_at, clock_timestamp());
   end if;
   insert into @schema.finished_tasks
-    (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, run_no, retry_count, crash_count,
+    (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, attempt_no, retry_count, crash_count,
      cancel_requested_at, error_code, error)
   values (ended.task_id, end_status, ended.enqueued_at, ended.claimed_at, ended.started_at, clock_timestamp(),
-          ended.worker_id, ended.run_no, ended.retry_count, ended.crash_count, ended.cancel_requested_at,
+          ended.worker_id, ended.attempt_no, ended.retry_count, ended.crash_count, ended.cancel_requested_at,
           end_error ->> 'code', end_error);
   perform @schema.notify_waiters(array[ended.task_id]);
   return true;
@@ -190,19 +190,19 @@ begin
         return 'cancelled';
       end if;
       delete from @schema.active_tasks where task_id = requeue.id;
-      held.run_no := coalesce(held.run_no, (held.started_at is not null)::integer);
+      held.attempt_no := coalesce(held.attempt_no, (held.started_at is not null)::integer);
       if held.started_at is not null then
         insert into @schema.attempts
-          (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
-        values (held.task_id, held.run_no, held.claim_id, held.worker_id,
+          (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
+        values (held.task_id, held.attempt_no, held.claim_id, held.worker_id,
                 coalesce(held.claimed_at, held.started_at), held.started_at, clock_timestamp(), 'INTERRUPTED');
       end if;
       select queue, priority, coalesce(run_at, sent_at) as first_due_at into sent
         from @schema.submissions where task_id = held.task_id;
       insert into @schema.ready_tasks
-        (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+        (task_id, queue, priority, enqueued_at, good_until, attempt_no, retry_count, crash_count)
       values (held.task_id, sent.queue, sent.priority, coalesce(held.enqueued_at, sent.first_due_at), held.good_until,
-              held.run_no, held.retry_count, held.crash_count);
+              held.attempt_no, held.retry_count, held.crash_count);
       perform @schema.notify_unless_full(@schema.queue_channel(sent.queue), sent.priority || ':back');
       return 'requeued';
     end if;

@@ -53,11 +53,11 @@ begin
     perform from @schema.active_tasks where task_id = any (queued) and started_at is null order by task_id for update;
     with unlined as (
       delete from @schema.ready_tasks
-       where ctid = any (array(select @schema.ready_row(id) from unnest(queued) as id)) and coalesce(run_no, 0) = 0
+       where ctid = any (array(select @schema.ready_row(id) from unnest(queued) as id)) and coalesce(attempt_no, 0) = 0
       returning task_id
     ), unclaimed as (
       delete from @schema.active_tasks
-       where task_id = any (queued) and started_at is null and coalesce(run_no, 0) = 0 and cancel_requested_at is null
+       where task_id = any (queued) and started_at is null and coalesce(attempt_no, 0) = 0 and cancel_requested_at is null
       returning task_id
     ), gone as materialized (
       select task_id from unlined union all select task_id from unclaimed
@@ -70,10 +70,10 @@ begin
       select from @schema.workflow_nodes as n
        where n.workflow_id = any (runs) and n.status = 'ENQUEUED'
          and (exists (select from @schema.ready_tasks as r
-                       where r.ctid = any (array(select @schema.ready_row(n.task_id))) and coalesce(r.run_no, 0) = 0
+                       where r.ctid = any (array(select @schema.ready_row(n.task_id))) and coalesce(r.attempt_no, 0) = 0
                       offset 0)
               or exists (select from @schema.active_tasks as a
-                          where a.task_id = n.task_id and a.started_at is null and coalesce(a.run_no, 0) = 0
+                          where a.task_id = n.task_id and a.started_at is null and coalesce(a.attempt_no, 0) = 0
                             and a.cancel_requested_at is null
                          offset 0)));
   end loop;
@@ -180,7 +180,7 @@ begin
       -- One that waits for its retry has begun, and so has a fan-out; the others are as good as never sent.
       update @schema.workflow_nodes as n
          set status = case when queued.item >= 0
-                             or (select run_no from @schema.finished_tasks where task_id = queued.task_id) > 0
+                             or (select attempt_no from @schema.finished_tasks where task_id = queued.task_id) > 0
                            then 'FAILED' else 'READY' end
        where n.workflow_id = queued.workflow_id and n.node_no = queued.node_no and n.item = queued.item;
     end if;

@@ -43,8 +43,8 @@ create table @schema.ready_tasks (
   enqueued_at   timestamptz not null default statement_timestamp(),
   good_until    timestamptz,
   -- Bodies started so far. Null: it has never been claimed.
-  run_no        integer,
-  -- Retries spent; giving an attempt back lowers this, never run_no. Null: 0.
+  attempt_no        integer,
+  -- Retries spent; giving an attempt back lowers this, never attempt_no. Null: 0.
   retry_count   integer,
   crash_count   integer,
   priority      smallint not null,
@@ -60,7 +60,7 @@ create table @schema.ready_tasks (
 -- claim, look-ahead, survey; read, cancel, fail of what has never been claimed
 create unique index ready_tasks_claim_idx on @schema.ready_tasks (queue, priority, enqueued_at, task_id);
 -- read, cancel, fail of what came back
-create unique index ready_tasks_id_idx on @schema.ready_tasks (task_id) where run_no is not null;
+create unique index ready_tasks_id_idx on @schema.ready_tasks (task_id) where attempt_no is not null;
 -- expire: the maintenance pass over tasks that nobody claims
 create index ready_tasks_deadline_idx on @schema.ready_tasks (good_until) where good_until is not null;
 
@@ -82,7 +82,7 @@ create table @schema.active_tasks (
   heartbeat_at        timestamptz,
   cancel_requested_at timestamptz,
   -- Bodies started so far, this one included. Null: this is its first claim, so 1, or 0 until it starts.
-  run_no              integer,
+  attempt_no              integer,
   retry_count         integer,
   crash_count         integer,
   -- Its queue, if it was claimed under a cap and counts for it. Null: no cap that its worker knows of.
@@ -119,7 +119,7 @@ create table @schema.finished_tasks (
   finished_at   timestamptz not null,
   cancel_requested_at timestamptz,
   -- As in active_tasks. Null: 1 if started_at is set, otherwise 0.
-  run_no        integer,
+  attempt_no        integer,
   -- Null: 0, in both.
   retry_count   integer,
   crash_count   integer,
@@ -143,7 +143,7 @@ create index finished_tasks_own_id_idx on @schema.finished_tasks (finished_at)
 -- Attempts that were not the last one; the last one is the row in finished_tasks.
 create table @schema.attempts (
   task_id     uuid not null,
-  run_no      integer not null,
+  attempt_no      integer not null,
   claim_id    uuid not null,
   worker_id   uuid not null,
   claimed_at  timestamptz not null,
@@ -154,7 +154,7 @@ create table @schema.attempts (
   outcome     text collate "C" not null check (outcome in ('FAILED', 'INTERRUPTED', 'WORKER_FAILURE')),
   error_code  text collate "C",
   error       jsonb,
-  primary key (task_id, run_no)
+  primary key (task_id, attempt_no)
 );
 
 -- Who waits for which result, and on which channel it listens. Unlogged: after a crash of the server the waiters
@@ -176,7 +176,7 @@ create table @schema.queues (
 -- How far a task says it is; the last word of its latest attempt, kept when the task has ended.
 create table @schema.progress (
   task_id    uuid primary key,
-  run_no     integer not null,
+  attempt_no     integer not null,
   updated_at timestamptz not null,
   value      jsonb not null
 ) with (fillfactor = 50);
@@ -207,37 +207,37 @@ select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, 
        s.flags, s.key, s.sent_at, r.enqueued_at, null::timestamptz as claimed_at, null::timestamptz as started_at,
        null::timestamptz as completed_at, null::timestamptz as failed_at, null::timestamptz as cancelled_at,
        null::timestamptz as finished_at, null::timestamptz as next_retry_at, s.good_until,
-       null::timestamptz as cancel_requested_at, 0 as run_no, 0 as retry_count, 0 as crash_count,
+       null::timestamptz as cancel_requested_at, 0 as attempt_no, 0 as retry_count, 0 as crash_count,
        null::uuid as worker_id, null::uuid as claim_id, null::timestamptz as claim_expires_at,
        null::timestamptz as heartbeat_at, null::jsonb as result, null::jsonb as error, null::text as error_code,
        null::jsonb as last_error, s.workflow_id, s.node
   from @schema.submissions s
   join @schema.ready_tasks r on r.queue = s.queue and r.priority = s.priority
                             and r.enqueued_at = coalesce(s.run_at, s.sent_at) and r.task_id = s.task_id
- where r.run_no is null
+ where r.attempt_no is null
 union all
 select s.task_id as id, s.name, s.queue, s.priority, 'PENDING'::text as status, s.input::jsonb as input, s.options,
        s.flags, s.key, s.sent_at, r.enqueued_at, null::timestamptz as claimed_at, null::timestamptz as started_at,
        null::timestamptz as completed_at, null::timestamptz as failed_at, null::timestamptz as cancelled_at,
        null::timestamptz as finished_at, case when r.retry_count > 0 then r.enqueued_at end as next_retry_at,
-       s.good_until, null::timestamptz as cancel_requested_at, r.run_no, coalesce(r.retry_count, 0) as retry_count,
+       s.good_until, null::timestamptz as cancel_requested_at, r.attempt_no, coalesce(r.retry_count, 0) as retry_count,
        coalesce(r.crash_count, 0) as crash_count, null::uuid as worker_id, null::uuid as claim_id,
        null::timestamptz as claim_expires_at, null::timestamptz as heartbeat_at, null::jsonb as result,
        null::jsonb as error, null::text as error_code,
-       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1) as last_error,
+       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.attempt_no desc limit 1) as last_error,
        s.workflow_id, s.node
   from @schema.ready_tasks r join @schema.submissions s using (task_id)
- where r.run_no is not null
+ where r.attempt_no is not null
 union all
 select s.task_id as id, s.name, s.queue, s.priority, 'CLAIMED'::text as status, s.input::jsonb as input, s.options,
        s.flags, s.key, s.sent_at, coalesce(a.enqueued_at, s.run_at, s.sent_at) as enqueued_at,
        coalesce(a.claimed_at, a.started_at) as claimed_at, a.started_at, null::timestamptz as completed_at,
        null::timestamptz as failed_at, null::timestamptz as cancelled_at, null::timestamptz as finished_at,
        case when a.retry_count > 0 then a.enqueued_at end as next_retry_at, s.good_until, a.cancel_requested_at,
-       coalesce(a.run_no, 0) as run_no, coalesce(a.retry_count, 0) as retry_count,
+       coalesce(a.attempt_no, 0) as attempt_no, coalesce(a.retry_count, 0) as retry_count,
        coalesce(a.crash_count, 0) as crash_count, a.worker_id, a.claim_id, a.claim_expires_at, a.heartbeat_at,
        null::jsonb as result, null::jsonb as error, null::text as error_code,
-       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1) as last_error,
+       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.attempt_no desc limit 1) as last_error,
        s.workflow_id, s.node
   from @schema.active_tasks a join @schema.submissions s using (task_id)
  where a.started_at is null
@@ -247,10 +247,10 @@ select s.task_id as id, s.name, s.queue, s.priority, 'RUNNING'::text as status, 
        coalesce(a.claimed_at, a.started_at) as claimed_at, a.started_at, null::timestamptz as completed_at,
        null::timestamptz as failed_at, null::timestamptz as cancelled_at, null::timestamptz as finished_at,
        case when a.retry_count > 0 then a.enqueued_at end as next_retry_at, s.good_until, a.cancel_requested_at,
-       coalesce(a.run_no, 1) as run_no, coalesce(a.retry_count, 0) as retry_count,
+       coalesce(a.attempt_no, 1) as attempt_no, coalesce(a.retry_count, 0) as retry_count,
        coalesce(a.crash_count, 0) as crash_count, a.worker_id, a.claim_id, a.claim_expires_at, a.heartbeat_at,
        null::jsonb as result, null::jsonb as error, null::text as error_code,
-       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1) as last_error,
+       (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.attempt_no desc limit 1) as last_error,
        s.workflow_id, s.node
   from @schema.active_tasks a join @schema.submissions s using (task_id)
  where a.started_at is not null
@@ -260,10 +260,10 @@ select s.task_id as id, s.name, s.queue, s.priority, 'COMPLETED'::text as status
        coalesce(f.claimed_at, f.started_at) as claimed_at, f.started_at, f.finished_at as completed_at,
        null::timestamptz as failed_at, null::timestamptz as cancelled_at, f.finished_at,
        case when f.retry_count > 0 then f.enqueued_at end as next_retry_at, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, (f.started_at is not null)::integer) as run_no, coalesce(f.retry_count, 0) as retry_count,
-       coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id, null::timestamptz as claim_expires_at,
-       null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
-       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1)) as last_error,
+       coalesce(f.attempt_no, (f.started_at is not null)::integer) as attempt_no,
+       coalesce(f.retry_count, 0) as retry_count, coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id,
+       null::timestamptz as claim_expires_at, null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.attempt_no desc limit 1)) as last_error,
        s.workflow_id, s.node
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status is null
@@ -273,10 +273,10 @@ select s.task_id as id, s.name, s.queue, s.priority, 'FAILED'::text as status, s
        coalesce(f.claimed_at, f.started_at) as claimed_at, f.started_at, null::timestamptz as completed_at,
        f.finished_at as failed_at, null::timestamptz as cancelled_at, f.finished_at,
        case when f.retry_count > 0 then f.enqueued_at end as next_retry_at, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, (f.started_at is not null)::integer) as run_no, coalesce(f.retry_count, 0) as retry_count,
-       coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id, null::timestamptz as claim_expires_at,
-       null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
-       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1)) as last_error,
+       coalesce(f.attempt_no, (f.started_at is not null)::integer) as attempt_no,
+       coalesce(f.retry_count, 0) as retry_count, coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id,
+       null::timestamptz as claim_expires_at, null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.attempt_no desc limit 1)) as last_error,
        s.workflow_id, s.node
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status = 'FAILED'
@@ -286,10 +286,10 @@ select s.task_id as id, s.name, s.queue, s.priority, 'CANCELLED'::text as status
        coalesce(f.claimed_at, f.started_at) as claimed_at, f.started_at, null::timestamptz as completed_at,
        null::timestamptz as failed_at, f.finished_at as cancelled_at, f.finished_at,
        case when f.retry_count > 0 then f.enqueued_at end as next_retry_at, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, (f.started_at is not null)::integer) as run_no, coalesce(f.retry_count, 0) as retry_count,
-       coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id, null::timestamptz as claim_expires_at,
-       null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
-       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1)) as last_error,
+       coalesce(f.attempt_no, (f.started_at is not null)::integer) as attempt_no,
+       coalesce(f.retry_count, 0) as retry_count, coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id,
+       null::timestamptz as claim_expires_at, null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.attempt_no desc limit 1)) as last_error,
        s.workflow_id, s.node
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status = 'CANCELLED'
@@ -299,10 +299,10 @@ select s.task_id as id, s.name, s.queue, s.priority, 'EXPIRED'::text as status, 
        coalesce(f.claimed_at, f.started_at) as claimed_at, f.started_at, null::timestamptz as completed_at,
        f.finished_at as failed_at, null::timestamptz as cancelled_at, f.finished_at,
        case when f.retry_count > 0 then f.enqueued_at end as next_retry_at, s.good_until, f.cancel_requested_at,
-       coalesce(f.run_no, (f.started_at is not null)::integer) as run_no, coalesce(f.retry_count, 0) as retry_count,
-       coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id, null::timestamptz as claim_expires_at,
-       null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
-       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.run_no desc limit 1)) as last_error,
+       coalesce(f.attempt_no, (f.started_at is not null)::integer) as attempt_no,
+       coalesce(f.retry_count, 0) as retry_count, coalesce(f.crash_count, 0) as crash_count, f.worker_id, f.claim_id,
+       null::timestamptz as claim_expires_at, null::timestamptz as heartbeat_at, f.result, f.error, f.error_code,
+       coalesce(f.error, (select t.error from @schema.attempts t where t.task_id = s.task_id order by t.attempt_no desc limit 1)) as last_error,
        s.workflow_id, s.node
   from @schema.finished_tasks f join @schema.submissions s using (task_id)
  where f.status = 'EXPIRED';

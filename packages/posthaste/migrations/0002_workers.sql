@@ -82,7 +82,7 @@ create table @schema.recoveries (
   recovered_at timestamptz not null,
   -- When it is due again; of a task that is left alone, until when. Null: it has ended.
   due_at       timestamptz,
-  run_no       integer not null,
+  attempt_no       integer not null,
   -- CLAIMED or RUNNING: what it was.
   status       text collate "C" not null,
   reason       text collate "C" not null check (reason in

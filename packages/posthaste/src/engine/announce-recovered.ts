@@ -57,7 +57,7 @@ function logRecovery(
   { found, cause, recovery }: DecidedTask,
   decision: CrashDecision["decision"],
 ): void {
-  const { id: task, name, queue, runNo: attempt, workerId: worker, ranMs } = found;
+  const { id: task, name, queue, attemptNo: attempt, workerId: worker, ranMs } = found;
   const facts = { task, name, queue, attempt, worker, reason: cause, decision };
   const durationMs = Math.round(ranMs);
   if (decision === "fail") {
@@ -79,7 +79,7 @@ function tellHooks(
 ): void {
   if (decision === "skip") return;
   const { emit } = recoverer.hooks;
-  const { id, name, queue, runNo: attempt, workerId, ranMs: durationMs } = found;
+  const { id, name, queue, attemptNo: attempt, workerId, ranMs: durationMs } = found;
   const { error } = recovery;
   emit.taskInterrupted?.({ ...recoveryEvent(recoverer, cause, found), decision });
   const run = { id, name, queue, attempt, workerId, durationMs };

@@ -13,7 +13,7 @@ export async function readTaskInfo(database: Database, id: string): Promise<Task
     database.store.readTask.attempts(database.reads, id),
   ]);
   if (row === undefined) throw notFound(id);
-  const { runNo: _, workerId, workerName, workerHostname, workerPid, progress, ...facts } = row;
+  const { attemptNo: _, workerId, workerName, workerHostname, workerPid, progress, ...facts } = row;
   return {
     ...facts,
     progress: progress === null ? null : (JSON.parse(progress) as Json),

@@ -62,7 +62,7 @@ export function recoveryEvent(
 }
 
 function interruptedTask(found: FoundTask): InterruptedTask {
-  const { id, name, queue, priority, status, claimId, runNo, retryCount, crashCount } = found;
+  const { id, name, queue, priority, status, claimId, attemptNo, retryCount, crashCount } = found;
   const flags: unknown = found.flags === null ? {} : JSON.parse(found.flags);
   return {
     id,
@@ -73,7 +73,7 @@ function interruptedTask(found: FoundTask): InterruptedTask {
     input: JSON.parse(found.input) as Json,
     flags: isRecord(flags) ? (flags as Record<string, boolean>) : {},
     claimId,
-    attempt: runNo,
+    attempt: attemptNo,
     retryCount,
     crashCount,
   };
@@ -83,7 +83,17 @@ export function recoveredTask(
   { found, cause, recovery }: DecidedTask,
   decision: CrashDecision["decision"],
 ): RecoveredTask {
-  const { id, name, queue, status, runNo, workerId } = found;
+  const { id, name, queue, status, attemptNo, workerId } = found;
   const { evidence } = recovery;
-  return { id, name, queue, status, attempt: runNo, workerId, reason: cause, decision, evidence };
+  return {
+    id,
+    name,
+    queue,
+    status,
+    attempt: attemptNo,
+    workerId,
+    reason: cause,
+    decision,
+    evidence,
+  };
 }

@@ -175,7 +175,7 @@ async function announce(
       "tasks failed; no worker ever listed their name",
     );
     const error = { code, message: `no worker has listed a task named ${JSON.stringify(name)}` };
-    for (const { id, queue, runNo: attempt } of tasks)
+    for (const { id, queue, attemptNo: attempt } of tasks)
       hooks.emit.taskFailed?.({ id, name, queue, attempt, workerId, durationMs: 0, error });
   }
   await database.store.awaitResults.notify(

@@ -121,12 +121,12 @@ function readOptions(given: IdleOptions | undefined): Required<IdleOptions> {
   throw PosthasteError.of("VALIDATION_FAILED", "nothing was run", options.problems);
 }
 
-function ranTask({ id, name, status, runNo, result, error }: TouchedTask): RanTask {
+function ranTask({ id, name, status, attemptNo, result, error }: TouchedTask): RanTask {
   return {
     task: name,
     id,
     status: status as TaskStatus,
-    attempts: runNo,
+    attempts: attemptNo,
     ...(result === null ? {} : { result: JSON.parse(result) as Json }),
     ...(error === null ? {} : { error: JSON.parse(error) as TaskFailure }),
   };
@@ -136,8 +136,8 @@ function notIdle(left: readonly UnfinishedTask[], timeoutMs: number): PosthasteE
   const shown = left
     .slice(0, MOST_SHOWN)
     .map(
-      ({ id, name, queue, status, runNo }) =>
-        `\n  - "${name}" is ${status} in queue "${queue}", attempt ${runNo}: ${id}`,
+      ({ id, name, queue, status, attemptNo }) =>
+        `\n  - "${name}" is ${status} in queue "${queue}", attempt ${attemptNo}: ${id}`,
     );
   const more = left.length > MOST_SHOWN ? `\n  and ${left.length - MOST_SHOWN} more` : "";
   return new PosthasteError(

@@ -44,7 +44,7 @@ function startThree(reply: Partial<StartReply>) {
 }
 
 test("a body that ends at once makes room for one, not for those that are about to begin", () => {
-  const started = ["c1", "c2", "c3"].map((id) => ({ id, runNo: 1 }));
+  const started = ["c1", "c2", "c3"].map((id) => ({ id, attemptNo: 1 }));
   const { most, running } = startThree({ started });
   expect(most).toBe(4);
   expect(running.filter((id) => id.startsWith("c"))).toEqual(["c2", "c3"]);

@@ -121,7 +121,7 @@ test("once all that was fetched ahead was born running, one claim serves slots a
     queue: "mail",
     priority: 100,
     enqueuedAt: 1,
-    runNo: 1,
+    attemptNo: 1,
   };
   const born = (isStarted: boolean) => ({
     ...task,

@@ -9,7 +9,7 @@ import { HeldTasks } from "./held-tasks.ts";
 import { TaskRun } from "./task-run.ts";
 
 function runOf(id: string): TaskRun {
-  const place = { queue: "q", priority: 7, enqueuedAt: 0, runNo: 1, retryCount: 0 };
+  const place = { queue: "q", priority: 7, enqueuedAt: 0, attemptNo: 1, retryCount: 0 };
   const claimed = { id, claimId: `claim of ${id}`, name: "n", input: "null", options: null };
   return new TaskRun({ ...claimed, ...place }, undefined, servicesWithoutDatabase());
 }

@@ -11,7 +11,7 @@ function claimed(queue: string, priority: number, enqueuedAt: number, id: string
     enqueuedAt,
     claimId: id,
     name: "n",
-    runNo: 1,
+    attemptNo: 1,
     retryCount: 0,
     input: "null",
     options: null,

@@ -15,7 +15,15 @@ const lane = { queue: "default", priority: 100, mark: 0 };
 
 function claimed(n: number, given: Partial<ClaimedTask> = {}): ClaimedTask {
   const task = { id: id(n), claimId: `claim ${n}`, name: "note", queue: "default", priority: 100 };
-  return { ...task, enqueuedAt: n, runNo: 1, retryCount: 0, input: "1", options: null, ...given };
+  return {
+    ...task,
+    enqueuedAt: n,
+    attemptNo: 1,
+    retryCount: 0,
+    input: "1",
+    options: null,
+    ...given,
+  };
 }
 
 function reply(tasks: ClaimedTask[], isFull = false): ClaimReply {

@@ -12,7 +12,7 @@ function claimed(id: string): ClaimedTask {
     queue: "q",
     priority: 7,
     enqueuedAt: 0,
-    runNo: 1,
+    attemptNo: 1,
     retryCount: 0,
     input: "null",
     options: null,

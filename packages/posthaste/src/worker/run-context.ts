@@ -16,7 +16,10 @@ import { nodeContext } from "./node-context.ts";
 const LONGEST_PROGRESS = 65_536;
 
 /** What is known of an attempt before its body begins, in the words of its claim. */
-export type ClaimFacts = Pick<ClaimedTask, "id" | "claimId" | "name" | "queue" | "runNo" | "node">;
+export type ClaimFacts = Pick<
+  ClaimedTask,
+  "id" | "claimId" | "name" | "queue" | "attemptNo" | "node"
+>;
 
 /** Whatever answers for a body: its run, or the thread that it runs on. */
 export interface BodyHost {
@@ -44,14 +47,14 @@ export class RunContext implements TaskContext {
   #workflow: NodeContext | undefined;
 
   constructor(
-    { id, claimId, name, queue, runNo, node }: ClaimFacts,
+    { id, claimId, name, queue, attemptNo, node }: ClaimFacts,
     workerId: string,
     host: BodyHost,
   ) {
     this.taskId = id;
     this.name = name;
     this.queue = queue;
-    this.attempt = runNo;
+    this.attempt = attemptNo;
     this.workerId = workerId;
     this.claimId = claimId;
     this.#host = host;

@@ -95,7 +95,9 @@ test("while it is being stored, its claim is known and its worker has not nothin
   expect(held.seeds.isUnderWay({ id: id(1), claimId })).toBe(true); // until the very turn in which it runs
   vi.runAllTimers();
   expect(held.seeds.isUnderWay({ id: id(1), claimId })).toBe(false);
-  expect(ran).toMatchObject([{ id: id(1), claimId, enqueuedAt: 1_234, runNo: 1, input: '"1"' }]);
+  expect(ran).toMatchObject([
+    { id: id(1), claimId, enqueuedAt: 1_234, attemptNo: 1, input: '"1"' },
+  ]);
 });
 
 test("what stands in line after all gives its slot back", () => {

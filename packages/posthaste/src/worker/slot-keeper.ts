@@ -118,7 +118,7 @@ function claimedTask(task: OutgoingTask, claimSeed: string): ClaimedTask {
     queue,
     priority,
     enqueuedAt: 0,
-    runNo: 1,
+    attemptNo: 1,
     retryCount: 0,
     input,
     options,

@@ -16,7 +16,7 @@ export function startedAhead(
   asked: readonly ClaimedTask[],
   reply: StartReply,
 ): StartedAhead {
-  const runNos = new Map(reply.started.map(({ id, runNo }) => [id, runNo]));
+  const attemptNos = new Map(reply.started.map(({ id, attemptNo }) => [id, attemptNo]));
   const kept = new Set(reply.heldBack);
   const paused = new Set(reply.paused);
   const late = new Set(reply.lateNodes);
@@ -29,8 +29,8 @@ export function startedAhead(
   const runs: ClaimedTask[] = [];
   let isUnclear = false;
   for (const task of stillHeld) {
-    const runNo = runNos.get(task.id);
-    if (runNo !== undefined) runs.push({ ...task, runNo });
+    const attemptNo = attemptNos.get(task.id);
+    if (attemptNo !== undefined) runs.push({ ...task, attemptNo });
     else if (!kept.has(task.id) && !paused.has(task.id) && !late.has(task.id)) {
       isUnclear = true;
       held.seeds.unanswered(task.claimId); // if an earlier start was the one that lost its answer, the claim is found stored

@@ -45,7 +45,7 @@ export class TaskLog {
     });
   }
 
-  began({ id: task, name, queue, runNo: attempt }: ClaimedTask): void {
+  began({ id: task, name, queue, attemptNo: attempt }: ClaimedTask): void {
     if (this.writesAll) this.#log.debug({ task, name, queue, attempt }, "task started");
   }
 

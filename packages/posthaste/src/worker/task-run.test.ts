@@ -16,7 +16,7 @@ const claimed = {
   queue: "q",
   priority: 7,
   enqueuedAt: 0,
-  runNo: 3,
+  attemptNo: 3,
   retryCount: 1,
   input: "null",
   options: null,

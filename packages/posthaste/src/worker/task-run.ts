@@ -84,12 +84,12 @@ export class TaskRun implements BodyHost {
   }
 
   #runOnThread(threads: ThreadPool): void {
-    const { id, claimId, name, queue, runNo, input, node } = this.claimed;
+    const { id, claimId, name, queue, attemptNo, input, node } = this.claimed;
     const { workerId } = this.services;
     this.#onThread = threads.run({
       task: name,
       input,
-      facts: { taskId: id, name, queue, attempt: runNo, workerId, claimId, node },
+      facts: { taskId: id, name, queue, attempt: attemptNo, workerId, claimId, node },
       resultLimit: this.services.payload.rejectBytes,
       onBegin: () => {
         this.#beganAt = performance.now(); // it may have waited for a thread
@@ -111,8 +111,8 @@ export class TaskRun implements BodyHost {
   }
 
   get log(): Logger {
-    const { id, name, runNo } = this.claimed;
-    return childLogger(this.services.log, { task: id, name, attempt: runNo });
+    const { id, name, attemptNo } = this.claimed;
+    return childLogger(this.services.log, { task: id, name, attempt: attemptNo });
   }
 
   /** Its claim has ended with its own transaction, or is about to. */

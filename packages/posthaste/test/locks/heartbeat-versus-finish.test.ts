@@ -110,7 +110,7 @@ test("200 starts that waited for a heartbeat of their own row all find it", asyn
     await untilWaiting(db, 1);
     await heart.query(COMMIT);
 
-    expect((await start).started).toEqual([{ id: claim.id, runNo: 1 }]);
+    expect((await start).started).toEqual([{ id: claim.id, attemptNo: 1 }]);
   }
 });
 

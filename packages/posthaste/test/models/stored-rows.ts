@@ -10,12 +10,12 @@ const at = (instant: SqlText): SqlText =>
   sql`($1 - floor(extract(epoch from statement_timestamp() - ${instant}) / 10)::int)`;
 
 const ATTEMPTS = sql`
-  (select coalesce(jsonb_agg(jsonb_build_object('run', run_no, 'claimId', claim_id, 'outcome', outcome) order by run_no), '[]')
+  (select coalesce(jsonb_agg(jsonb_build_object('run', attempt_no, 'claimId', claim_id, 'outcome', outcome) order by attempt_no), '[]')
      from posthaste.attempts where attempts.task_id = held.task_id) as "attempts"`;
 
 const counters = (runs: SqlText): SqlText => sql`
   ${runs} as "runs", coalesce(retry_count, 0) as "retries", coalesce(crash_count, 0) as "crashes"`;
-const BEGUN = sql`coalesce(run_no, (started_at is not null)::int)`;
+const BEGUN = sql`coalesce(attempt_no, (started_at is not null)::int)`;
 
 /** Of what has not come back into the line, the submission says it. */
 const due = at(sql`coalesce(enqueued_at, (
@@ -25,7 +25,7 @@ const good = sql`
   (select ${at(sql`sent.good_until`)} from posthaste.submissions as sent where sent.task_id = held.task_id) as "good"`;
 
 const READ = statement(sql`
-  select task_id as "id", 'PENDING' as "status", ${due} as "due", ${good}, ${counters(sql`coalesce(run_no, 0)`)},
+  select task_id as "id", 'PENDING' as "status", ${due} as "due", ${good}, ${counters(sql`coalesce(attempt_no, 0)`)},
          null::uuid as "claimId", null::uuid as "workerId", null::int as "claimed", null::int as "started",
          null::int as "lease", null::int as "beat", null::int as "finished", false as "isCancelAsked",
          null::text as "code", ${ATTEMPTS}

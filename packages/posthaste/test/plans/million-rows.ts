@@ -73,30 +73,30 @@ export async function fillSchema(
       from generate_series(1, ${all}) as n
      where n <= ${due} or n > ${ready} - 1000 and n <= ${ready} or n > ${finished} - 50000;
 
-    insert into ${schema}.ready_tasks (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count)
+    insert into ${schema}.ready_tasks (task_id, queue, priority, enqueued_at, good_until, attempt_no, retry_count)
     select ${id}, 'default', ${priority(due, ready)}, ${dueAt(due)}, ${goodUntil(due)},
            case when ${cameBack} then 1 end, case when ${cameBack} then 1 end
       from generate_series(1, ${ready}) as n;
 
     insert into ${schema}.finished_tasks
-      (task_id, status, enqueued_at, started_at, finished_at, claim_id, worker_id, run_no, error_code, result)
+      (task_id, status, enqueued_at, started_at, finished_at, claim_id, worker_id, attempt_no, error_code, result)
     select ${id}, case when n % 100 = 0 then 'FAILED' end, now() - interval '2 days',
            now() - interval '2 days', now() - interval '2 days' + n * interval '1 ms', ${claim}, ${worker}, 1,
            case when n % 100 = 0 then 'BROKEN' end, '1'
       from generate_series(${ready} + 1, ${finished}) as n;
 
     insert into ${schema}.active_tasks
-      (task_id, claim_id, worker_id, enqueued_at, run_no, claimed_at, started_at, claim_expires_at)
+      (task_id, claim_id, worker_id, enqueued_at, attempt_no, claimed_at, started_at, claim_expires_at)
     select ${id}, ${claim}, ${worker}, now(), (n % 2 = 0)::int,
            case when n % 2 = 1 then now() end, case when n % 2 = 0 then now() end, case when n % 2 = 1 then now() end
       from generate_series(${finished} + 1, ${all}) as n;
 
     insert into ${schema}.attempts
-      (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
+      (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
     select ${id}, run, ${claim}, ${worker}, now(), now(), now(), 'FAILED'
       from generate_series(${finished} - 19999, ${finished}) as n, generate_series(1, 2) as run;
 
-    insert into ${schema}.progress (task_id, run_no, updated_at, value)
+    insert into ${schema}.progress (task_id, attempt_no, updated_at, value)
     select ${id}, 1, now(), '1' from generate_series(1, 20000) as n;
 
     insert into ${schema}.waiters (task_id, channel)

@@ -33,7 +33,7 @@ beforeAll(async () => {
       from generate_series(1, ${TASKS}) as n;
     -- the first twenty are unknown to the registry, which has ten that are dead and ten that are silent
     insert into ${SCHEMA}.active_tasks
-      (task_id, claim_id, worker_id, enqueued_at, run_no, claimed_at, started_at, claim_expires_at)
+      (task_id, claim_id, worker_id, enqueued_at, attempt_no, claimed_at, started_at, claim_expires_at)
     select ${id}, ${claim}, case when n <= 20 then gen_random_uuid() else ${worker} end,
            now() - interval '1 day', 1, now() - interval '1 hour',
            case when n % 2 = 0 then now() - interval '1 hour' end, case when n % 2 = 1 then now() - interval '1 min' end
@@ -45,7 +45,7 @@ beforeAll(async () => {
            now() - interval '1 hour', case when n < 10 then now() - interval '1 hour' end
       from generate_series(0, 19) as n;
     insert into ${SCHEMA}.recoveries
-      (task_id, claim_id, worker_id, recovered_at, due_at, run_no, status, reason, decision, recovered_by, evidence)
+      (task_id, claim_id, worker_id, recovered_at, due_at, attempt_no, status, reason, decision, recovered_by, evidence)
     select ${id}, gen_random_uuid(), gen_random_uuid(), now() - interval '1 day', now() + interval '1 day', 1, 'RUNNING',
            'run stale', 'skip', 'admin', '{}'
       from generate_series(1, 200000) as n;

@@ -79,9 +79,9 @@ async function fill(): Promise<void> {
     insert into ${SCHEMA}.finished_tasks (task_id, enqueued_at, finished_at)
     select ${ownId}, ${at}, ${at} from generate_series(1, 100000) as n;
     insert into ${SCHEMA}.attempts
-      (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
+      (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
     select ${id}, 1, ${id}, ${id}, now(), now(), now(), 'FAILED' from generate_series(1, 100000) as n;
-    insert into ${SCHEMA}.progress (task_id, run_no, updated_at, value)
+    insert into ${SCHEMA}.progress (task_id, attempt_no, updated_at, value)
     select ${id}, 1, now(), '1' from generate_series(1, 100000) as n;
     insert into ${SCHEMA}.heartbeats (task_id, claim_id, sender_id, sent_at, pid, role, hostname)
     select ${id}, ${id}, ${id}, ${at}, 1, 'runner', 'h' from generate_series(1, 200000) as n;

@@ -93,11 +93,11 @@ async function fill(): Promise<void> {
     insert into ${SCHEMA}.finished_tasks (task_id, enqueued_at, finished_at, result)
     select ${task}, now(), now(), '1' from generate_series(1, ${RUNS}) as n where n % 1000 <> 1;
     insert into ${SCHEMA}.attempts
-      (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
+      (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
     select ${task}, 1, ${task}, ${task}, now(), now(), now(), 'FAILED' from generate_series(1, 60000) as n;
     insert into ${SCHEMA}.earlier_nodes (workflow_id, node_no, item, retries, task_id, status)
     select ${run}, 0, -1, 0, ${task}, 'FAILED' from generate_series(1, 60000) as n;
-    insert into ${SCHEMA}.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
+    insert into ${SCHEMA}.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, attempt_no)
     select ${task}, ${task}, ${task}, now(), now(), 1 from generate_series(1, 10000) as n`);
 }
 

@@ -162,7 +162,7 @@ test("a late worker of a task that was recovered and runs again cannot touch it"
     leaseMs: 60_000,
   };
   const { tasks } = await db.store.claimAndStart(worker, request);
-  expect(tasks).toMatchObject([{ id: first.id, runNo: 2 }]);
+  expect(tasks).toMatchObject([{ id: first.id, attemptNo: 2 }]);
   const late = await db.store.settleTasks(worker, [{ ...first, edge: "succeed", ran: true }]);
   expect(late.settled).toBe(0);
   expect(await vouchFor(db.store, worker, [first])).toEqual(new Set());

@@ -51,7 +51,7 @@ describe("a worker crashed", () => {
     );
     const task = defineTask({ name: row?.name ?? "", onCrash: "requeue", run: () => null });
     await round({ definitions: new Map([[task.name, task]]) });
-    expect(await view(id)).toMatchObject({ status: "PENDING", run_no: 1, crash_count: 1 });
+    expect(await view(id)).toMatchObject({ status: "PENDING", attempt_no: 1, crash_count: 1 });
   });
 
   test("what it had claimed goes back to its place, what it ran fails; both are remembered", async () => {
@@ -61,7 +61,7 @@ describe("a worker crashed", () => {
     ]);
     const options = kit.reaper();
     expect(await runPasses(options)).toMatchObject({ crashed: 2, released: 0, recovered: 0 });
-    expect(await view(claimed?.id ?? "")).toMatchObject({ status: "PENDING", run_no: 0 });
+    expect(await view(claimed?.id ?? "")).toMatchObject({ status: "PENDING", attempt_no: 0 });
     expect(await view(ran?.id ?? "")).toMatchObject({
       status: "FAILED",
       error_code: "WORKER_CRASHED",
@@ -98,7 +98,7 @@ describe("a worker crashed", () => {
     const id = await taskOf({ retryCount: 1, runs: 1 });
     await round({ workerRecovery: on });
     const { ready, attempts } = await placesOf(db, id);
-    expect(ready).toMatchObject({ retry_count: 1, run_no: 2, crash_count: 1 });
+    expect(ready).toMatchObject({ retry_count: 1, attempt_no: 2, crash_count: 1 });
     expect(msFromNow(ready?.["enqueued_at"])).toBeGreaterThan(28_000);
     expect(attempts[1]).toMatchObject({ outcome: "WORKER_FAILURE", error: { message: MESSAGE } });
     expect(await view(id)).toMatchObject({ last_error: { message: MESSAGE } });

@@ -52,7 +52,7 @@ test("the tasks of a silent worker are given back after the delay, at no cost, a
     ]),
   );
   const { ready, attempts } = await placesOf(db, ran?.id ?? "");
-  expect(ready).toMatchObject({ retry_count: 1, run_no: 3, crash_count: 1 });
+  expect(ready).toMatchObject({ retry_count: 1, attempt_no: 3, crash_count: 1 });
   expect(msFromNow(ready?.["enqueued_at"])).toBeGreaterThan(28_000);
   expect(attempts[2]).toMatchObject({
     outcome: "WORKER_FAILURE",

@@ -85,13 +85,13 @@ export async function addEnded(db: TestDatabase, seeds: readonly EndedSeed[]): P
        select "workflowId", row_number() over (), -1, 0, id, status from item where "workflowId" is not null
      ), tried as (
        insert into posthaste.attempts
-         (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
+         (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
        select id, 1, gen_random_uuid(), gen_random_uuid(), at, at, at, 'FAILED' from item
      ), said as (
-       insert into posthaste.progress (task_id, run_no, updated_at, value) select id, 1, at, '1' from item
+       insert into posthaste.progress (task_id, attempt_no, updated_at, value) select id, 1, at, '1' from item
      )
      insert into posthaste.finished_tasks
-       (task_id, status, enqueued_at, started_at, finished_at, claim_id, worker_id, run_no, error_code)
+       (task_id, status, enqueued_at, started_at, finished_at, claim_id, worker_id, attempt_no, error_code)
      select id, nullif(status, 'COMPLETED'), at, at, at, gen_random_uuid(), gen_random_uuid(), 2,
             case when status <> 'COMPLETED' then 'BROKEN' end
        from item`,

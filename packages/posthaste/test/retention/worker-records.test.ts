@@ -119,7 +119,7 @@ describe("a recovery", () => {
   const addRecovery = (decision: string, ago: string, dueIn: string | null) =>
     db.sql(
       `insert into posthaste.recoveries
-         (task_id, claim_id, worker_id, recovered_at, due_at, run_no, status, reason, decision, recovered_by, evidence)
+         (task_id, claim_id, worker_id, recovered_at, due_at, attempt_no, status, reason, decision, recovered_by, evidence)
        values (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), statement_timestamp() - $2::interval,
                statement_timestamp() + $3::interval, 1, 'RUNNING', 'run stale', $1, 'admin', '{}')`,
       [decision, ago, dueIn],

@@ -125,7 +125,7 @@ async function readBooks(
     workersAtWork: number;
   }>(
     `select (count(*) filter (where status is null))::int as completed,
-            (count(*) filter (where coalesce(run_no, 1) <> 1))::int + (select count(*) from posthaste.attempts)::int as "ranTwice",
+            (count(*) filter (where coalesce(attempt_no, 1) <> 1))::int + (select count(*) from posthaste.attempts)::int as "ranTwice",
             count(distinct worker_id)::int as "workersAtWork"
        from posthaste.finished_tasks`,
   );

@@ -25,9 +25,9 @@ test.each([
   ["with room for two crashes", { options: { ...again, maxCrashes: 3 } }],
 ])("RUNNING, as an attempt, if it says that it may run again, %s", async (_, seed: ReadySeed) => {
   const { task, active } = await fetchAhead(seed);
-  expect(task).toMatchObject({ isStarted: true, runNo: (seed.runs ?? 0) + 1 });
+  expect(task).toMatchObject({ isStarted: true, attemptNo: (seed.runs ?? 0) + 1 });
   expect(active).toMatchObject({
-    run_no: (seed.runs ?? 0) + 1,
+    attempt_no: (seed.runs ?? 0) + 1,
     started_at: expect.any(String),
     claimed_at: null,
     claim_expires_at: null,
@@ -45,7 +45,7 @@ test.each<[string, ReadySeed, Partial<ClaimRequest>]>([
   ["few crashes end it", { options: { ...again, maxCrashes: 2 } }, {}],
 ])("CLAIMED, if %s", async (_, seed, asked) => {
   const { task, active } = await fetchAhead(seed, asked);
-  expect(task).toMatchObject({ isStarted: false, runNo: seed.runs ?? 0 });
+  expect(task).toMatchObject({ isStarted: false, attemptNo: seed.runs ?? 0 });
   expect(active).toMatchObject({ started_at: null, claim_expires_at: expect.any(String) });
 });
 

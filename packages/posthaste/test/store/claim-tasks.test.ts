@@ -33,7 +33,7 @@ test("a task claimed for a free slot is born RUNNING, with its first run counted
   expect(ready).toBeNull();
   expect(active).toMatchObject({
     worker_id: workerId,
-    run_no: 1,
+    attempt_no: 1,
     cancel_requested_at: null,
     claimed_at: null,
     claim_expires_at: null,
@@ -47,7 +47,7 @@ test("a task claimed for a free slot is born RUNNING, with its first run counted
     name: "greet",
     queue,
     priority: 100,
-    runNo: 1,
+    attemptNo: 1,
     retryCount: 0,
     options: null,
   });
@@ -61,11 +61,18 @@ test("a task fetched ahead is born CLAIMED, and no run is counted", async () => 
   const reply = await db.store.claimAhead(await db.connect(), request([lane(queue)]));
 
   const { active } = await placesOf(db, id);
-  expect(active).toMatchObject({ started_at: null, run_no: 2, retry_count: 2, heartbeat_at: null });
+  expect(active).toMatchObject({
+    started_at: null,
+    attempt_no: 2,
+    retry_count: 2,
+    heartbeat_at: null,
+  });
   expect(Math.abs(msFromNow(active?.["claimed_at"]))).toBeLessThan(10_000);
   const lease = msFromNow(active?.["claim_expires_at"]) - msFromNow(active?.["claimed_at"]);
   expect(Math.abs(lease - 30_000)).toBeLessThanOrEqual(1);
-  expect(reply.tasks).toMatchObject([{ id, runNo: 2, retryCount: 2, options: '{"retry": null}' }]);
+  expect(reply.tasks).toMatchObject([
+    { id, attemptNo: 2, retryCount: 2, options: '{"retry": null}' },
+  ]);
 });
 
 test("every claim has an id of its own", async () => {
@@ -96,7 +103,7 @@ test.each(["claimAndStart", "claimAhead"] as const)(
     const { finished, attempts } = await placesOf(db, late);
     expect(finished).toMatchObject({
       status: "EXPIRED",
-      run_no: 1,
+      attempt_no: 1,
       started_at: null,
       claimed_at: null,
       claim_id: null,

@@ -20,7 +20,7 @@ test("pending tasks past their deadline end EXPIRED, due or not, and the others 
   const { finished } = await placesOf(db, due);
   expect(finished).toMatchObject({
     status: "EXPIRED",
-    run_no: 2,
+    attempt_no: 2,
     retry_count: 2,
     claim_id: null,
     started_at: null,

@@ -57,7 +57,7 @@ test("a stray claim is adopted with everything that the claim itself would have 
     name: "stray",
     queue: "strays",
     priority: 3,
-    runNo: 1,
+    attemptNo: 1,
     retryCount: 0,
   });
   expect(tasks).toMatchObject([told]);
@@ -72,7 +72,7 @@ test("a stray that was only claimed says so, and a claim that is not the task's 
     { id: lost.id, claimId: own.claimId },
   ]);
 
-  expect(adopted).toMatchObject([{ ...own, isStarted: false, runNo: 0 }]);
+  expect(adopted).toMatchObject([{ ...own, isStarted: false, attemptNo: 0 }]);
 });
 
 test("what was cancelled is named, in the list and by itself", async () => {

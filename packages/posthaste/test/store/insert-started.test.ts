@@ -37,7 +37,7 @@ test("what is to start is born running under its worker's claim, sent and starte
   const [id = ""] = ids;
   expect(started.ids).toEqual([id]);
   const [task] = await db.sql(
-    `select status, worker_id, claim_id, run_no, retry_count, sent_at = started_at and sent_at = enqueued_at as "atOnce",
+    `select status, worker_id, claim_id, attempt_no, retry_count, sent_at = started_at and sent_at = enqueued_at as "atOnce",
             date_part('epoch', started_at) * 1000 as at
        from posthaste.tasks where id = $1`,
     [id],
@@ -46,7 +46,7 @@ test("what is to start is born running under its worker's claim, sent and starte
     status: "RUNNING",
     worker_id: claims.workerId,
     claim_id: claimIdOf(claims.claimSeed, id),
-    run_no: 1,
+    attempt_no: 1,
     retry_count: 0,
     atOnce: true,
     at: started.at,
@@ -58,7 +58,10 @@ test("what is not to start goes into the line by the same statement", async () =
   const queue = newQueue();
   const { ids, started } = await send([{ queue }, { queue, starts: false }], [laneOf(queue)]);
   expect(started.ids).toEqual(ids.slice(0, 1));
-  expect(await placesOf(db, ids[1] ?? "")).toMatchObject({ ready: { run_no: null }, active: null });
+  expect(await placesOf(db, ids[1] ?? "")).toMatchObject({
+    ready: { attempt_no: null },
+    active: null,
+  });
 });
 
 test.each([
@@ -71,7 +74,10 @@ test.each([
   const lanes = [laneOf(queue, 7), laneOf(queue, 100)];
   const { ids, started } = await send([{ queue, priority: 7 }], lanes);
   expect(started.ids).toEqual([]);
-  expect(await placesOf(db, ids[0] ?? "")).toMatchObject({ ready: { run_no: null }, active: null });
+  expect(await placesOf(db, ids[0] ?? "")).toMatchObject({
+    ready: { attempt_no: null },
+    active: null,
+  });
 });
 
 test.each([

@@ -63,7 +63,7 @@ test("fresh rows are pending, with nothing run and nothing spent", async () => {
     queue: "mail",
     priority: 7,
     enqueued_at: expect.any(String),
-    run_no: null,
+    attempt_no: null,
     retry_count: null,
     crash_count: null,
     good_until: null,

@@ -27,7 +27,7 @@ async function completed(seed: ActiveSeed): Promise<string> {
 }
 
 const misplaced = "a ready row that was never claimed does not stand where its submission says";
-const miscounted = "run_no is not the number of bodies that began";
+const miscounted = "attempt_no is not the number of bodies that began";
 const gaps = "attempts are not 1…n without gaps";
 const notInLine = "not in the line that it was sent to";
 const notAsSent = "not under the cap or the deadline that it was sent with";
@@ -46,7 +46,7 @@ test.each([
   ["running", "update active_tasks set enqueued_at = null", [noDueTime]],
   [
     "came back",
-    "update ready_tasks set run_no = null",
+    "update ready_tasks set attempt_no = null",
     [misplaced, miscounted, "never claimed, and yet a retry or a crash"],
   ],
   [
@@ -54,10 +54,10 @@ test.each([
     "update submissions set sent_at = run_at + interval '1 s'",
     ["a first due time that is not later than the sending"],
   ],
-  ["came back", "update ready_tasks set run_no = 2", [miscounted]],
-  ["claimed", "update active_tasks set run_no = 1", [miscounted, noDueTime]],
-  ["running", "update attempts set run_no = 3", [gaps]],
-  ["completed", "update finished_tasks set run_no = 2", [miscounted, gaps]],
+  ["came back", "update ready_tasks set attempt_no = 2", [miscounted]],
+  ["claimed", "update active_tasks set attempt_no = 1", [miscounted, noDueTime]],
+  ["running", "update attempts set attempt_no = 3", [gaps]],
+  ["completed", "update finished_tasks set attempt_no = 2", [miscounted, gaps]],
   ["running", "update active_tasks set retry_count = -1", ["a counter below zero"]],
   [
     "running",

@@ -72,7 +72,7 @@ test("a pending task that is cancelled keeps what it went through", async () => 
 
   const { finished, attempts } = await placesOf(db, id);
   expect(finished).toMatchObject({
-    run_no: 2,
+    attempt_no: 2,
     retry_count: 2,
     crash_count: 1,
     claim_id: null,
@@ -114,11 +114,11 @@ test("a running task that is requeued keeps its attempt, its place and its budge
   await call("requeue", id);
 
   const { ready, attempts } = await placesOf(db, id);
-  for (const column of ["enqueued_at", "good_until", "run_no", "retry_count", "crash_count"]) {
+  for (const column of ["enqueued_at", "good_until", "attempt_no", "retry_count", "crash_count"]) {
     expect(ready?.[column]).toEqual(before?.[column]);
   }
   expect(attempts.at(-1)).toMatchObject({
-    run_no: 2,
+    attempt_no: 2,
     outcome: "INTERRUPTED",
     claim_id: before?.["claim_id"],
     started_at: before?.["started_at"],
@@ -130,7 +130,7 @@ test("a claimed task that is requeued has no attempt to keep", async () => {
 
   await call("requeue", id);
 
-  expect(await placesOf(db, id)).toMatchObject({ ready: { run_no: 0 }, attempts: [] });
+  expect(await placesOf(db, id)).toMatchObject({ ready: { attempt_no: 0 }, attempts: [] });
 });
 
 test("a running task that an operator fails keeps its attempt, with the operator's error", async () => {
@@ -146,7 +146,7 @@ test("a running task that an operator fails keeps its attempt, with the operator
     claim_id: null,
     worker_id: before?.["worker_id"],
     started_at: before?.["started_at"],
-    run_no: 1,
+    attempt_no: 1,
   });
 });
 

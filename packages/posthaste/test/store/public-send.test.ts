@@ -39,7 +39,7 @@ test("send with a name alone takes the defaults: no input, the default queue, th
     run_at: null,
   });
   const { ready } = await placesOf(db, id);
-  expect(ready).toMatchObject({ run_no: null, retry_count: null, crash_count: null });
+  expect(ready).toMatchObject({ attempt_no: null, retry_count: null, crash_count: null });
   expect(Math.abs(msFromNow(ready?.["enqueued_at"]))).toBeLessThan(10_000);
 });
 

@@ -30,7 +30,7 @@ test("a pending task is read whole", async () => {
     completedAt: null,
     failedAt: null,
     cancelledAt: null,
-    runNo: 1,
+    attemptNo: 1,
     retryCount: 1,
     errorCode: null,
     workerId: null,

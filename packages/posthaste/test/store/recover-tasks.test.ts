@@ -49,7 +49,7 @@ describe("what becomes of a running task", () => {
       error_code: "WORKER_CRASHED",
       error: { message: "interrupted" },
       claim_id: null,
-      run_no: 2,
+      attempt_no: 2,
       retry_count: 1,
       crash_count: 2,
     });
@@ -61,10 +61,10 @@ describe("what becomes of a running task", () => {
     const applied = await apply(wanted, recovery(claim, { decision: "retry", delayMs: 5_000 }));
     expect(applied).toMatchObject([{ decision: "retry", dueMs: 5_000 }]);
     const { ready, attempts } = await placesOf(db, claim.id);
-    expect(ready).toMatchObject({ run_no: 2, retry_count: 2, crash_count: 2 });
+    expect(ready).toMatchObject({ attempt_no: 2, retry_count: 2, crash_count: 2 });
     expect(msFromNow(ready?.["enqueued_at"])).toBeGreaterThan(3_000);
     expect(attempts[1]).toMatchObject({
-      run_no: 2,
+      attempt_no: 2,
       claim_id: claim.claimId,
       outcome: "WORKER_FAILURE",
       error_code: "WORKER_CRASHED",
@@ -81,7 +81,7 @@ describe("what becomes of a running task", () => {
     const { ready, attempts } = await placesOf(db, claim.id);
     expect(ready).toMatchObject({
       enqueued_at: before.active?.["enqueued_at"],
-      run_no: 2,
+      attempt_no: 2,
       retry_count: 1,
       crash_count: 2,
     });
@@ -174,7 +174,7 @@ describe("what becomes of a claimed task", () => {
     const { ready, attempts } = await placesOf(db, claim.id);
     expect(ready).toMatchObject({
       enqueued_at: before.active?.["enqueued_at"],
-      run_no: 1,
+      attempt_no: 1,
       retry_count: 1,
       crash_count: 1,
     });

@@ -264,7 +264,7 @@ test("what is found says all that a decision needs", async () => {
     queue: "q",
     priority: 7,
     status: "RUNNING",
-    runNo: 3,
+    attemptNo: 3,
     retryCount: 1,
     crashCount: 2,
     isStarted: true,

@@ -59,7 +59,7 @@ test.each(edges)("%s by a claim that was lost to a new one touches nothing", asy
   const reply = await db.store.settleTasks(connection, [by(edge, first)]);
 
   expect(reply).toEqual({ settled: 0, overridden: [] });
-  expect(before.active?.["run_no"]).toBe(2);
+  expect(before.active?.["attempt_no"]).toBe(2);
   expect(await placesOf(db, first.id)).toEqual(before);
 });
 

@@ -30,7 +30,7 @@ test("succeed: a running task ends COMPLETED with its result, signed by its clai
     started_at: before?.["started_at"],
     worker_id: before?.["worker_id"],
     claim_id: claim.claimId,
-    run_no: 2,
+    attempt_no: 2,
     retry_count: 1,
     result: { n: 1 },
     error: null,
@@ -49,7 +49,7 @@ test("fail: a running task ends FAILED with its error and no result", async () =
   expect(finished).toMatchObject({
     status: "FAILED",
     claim_id: claim.claimId,
-    run_no: 1,
+    attempt_no: 1,
     error_code: "BROKEN",
     error: brokenError,
     result: null,
@@ -67,7 +67,7 @@ test("retry: a running task goes back into the line, later, with one retry spent
   const { ready, active, finished, attempts } = await placesOf(db, claim.id);
   expect([active, finished]).toEqual([null, null]);
   expect(ready).toMatchObject({
-    run_no: 1,
+    attempt_no: 1,
     retry_count: 4,
     crash_count: 0,
     good_until: before?.["good_until"],
@@ -77,7 +77,7 @@ test("retry: a running task goes back into the line, later, with one retry spent
   expect(delay).toBeLessThanOrEqual(60_000);
   expect(attempts).toMatchObject([
     {
-      run_no: 1,
+      attempt_no: 1,
       outcome: "FAILED",
       claim_id: claim.claimId,
       worker_id: before?.["worker_id"],
@@ -98,12 +98,12 @@ test("requeue: a running task goes back to its old place, its attempt is kept an
   const { ready, attempts } = await placesOf(db, claim.id);
   expect(ready).toMatchObject({
     enqueued_at: before?.["enqueued_at"],
-    run_no: 2,
+    attempt_no: 2,
     retry_count: 1,
     crash_count: 1,
   });
   expect(attempts.at(-1)).toMatchObject({
-    run_no: 2,
+    attempt_no: 2,
     outcome: "INTERRUPTED",
     error_code: null,
     error: null,
@@ -121,7 +121,7 @@ test.each(["CLAIMED", "RUNNING"] as const)(
     const { ready, attempts } = await placesOf(db, claim.id);
     expect(ready).toMatchObject({
       enqueued_at: before?.["enqueued_at"],
-      run_no: 1,
+      attempt_no: 1,
       retry_count: 1,
     });
     expect(attempts).toHaveLength(1);
@@ -135,7 +135,7 @@ test("a task that failed before its body began has no attempt", async () => {
   await settle(claim, { edge: "fail", ran: false, ...broken });
 
   const { finished, attempts } = await placesOf(db, claim.id);
-  expect(finished).toMatchObject({ status: "FAILED", run_no: 1, started_at: null });
+  expect(finished).toMatchObject({ status: "FAILED", attempt_no: 1, started_at: null });
   expect(finished?.["claimed_at"]).toBe(before?.["started_at"]);
   expect(attempts).toHaveLength(1);
 });
@@ -146,7 +146,7 @@ test("a retry of a body that did not begin spends a retry and counts no attempt"
   await settle(claim, { edge: "retry", ran: false, delayMs: 0, ...broken });
 
   const { ready, attempts } = await placesOf(db, claim.id);
-  expect(ready).toMatchObject({ run_no: 0, retry_count: 1 });
+  expect(ready).toMatchObject({ attempt_no: 0, retry_count: 1 });
   expect(attempts).toEqual([]);
 });
 
@@ -156,7 +156,7 @@ test("a requeue of a body that did not begin counts no attempt", async () => {
   await settle(claim, { edge: "requeue", ran: false });
 
   const { ready, attempts } = await placesOf(db, claim.id);
-  expect(ready).toMatchObject({ run_no: 0, retry_count: null });
+  expect(ready).toMatchObject({ attempt_no: 0, retry_count: null });
   expect(attempts).toEqual([]);
 });
 
@@ -174,7 +174,7 @@ test.each([
   expect(finished).toMatchObject({
     status: "FAILED",
     claim_id: claim.claimId,
-    run_no: 1,
+    attempt_no: 1,
     retry_count: null,
     error_code: "BROKEN",
     error: brokenError,
@@ -211,7 +211,7 @@ test.each([
     claim_id: claim.claimId,
     cancel_requested_at: before?.["cancel_requested_at"],
     started_at: how.ran ? before?.["started_at"] : null,
-    run_no: how.ran ? 1 : 0,
+    attempt_no: how.ran ? 1 : 0,
     error_code: "TASK_CANCELLED",
     error: { code: "TASK_CANCELLED", message: "the task was cancelled" },
     result: null,

@@ -12,7 +12,7 @@ test("a claimed task that gets a slot is RUNNING, with its run counted, and need
   const reply = await db.store.startTasks(await db.connect(), [claim]);
 
   expect(reply).toEqual({
-    started: [{ id: claim.id, runNo: 2 }],
+    started: [{ id: claim.id, attemptNo: 2 }],
     expired: [],
     lateNodes: [],
     heldBack: [],
@@ -20,7 +20,7 @@ test("a claimed task that gets a slot is RUNNING, with its run counted, and need
   });
   const { active } = await placesOf(db, claim.id);
   expect(active).toMatchObject({
-    run_no: 2,
+    attempt_no: 2,
     claim_id: claim.claimId,
     claimed_at: before?.["claimed_at"],
     claim_expires_at: null,
@@ -39,7 +39,7 @@ test("a task that passed its deadline in the buffer ends EXPIRED, and no attempt
   const reply = await db.store.startTasks(await db.connect(), [late, good]);
 
   expect(reply).toEqual({
-    started: [{ id: good.id, runNo: 1 }],
+    started: [{ id: good.id, attemptNo: 1 }],
     expired: [late.id],
     lateNodes: [],
     heldBack: [],
@@ -49,7 +49,7 @@ test("a task that passed its deadline in the buffer ends EXPIRED, and no attempt
   expect(finished).toMatchObject({
     status: "EXPIRED",
     claim_id: late.claimId,
-    run_no: 1,
+    attempt_no: 1,
     started_at: null,
     error_code: "TASK_EXPIRED",
     error: { code: "TASK_EXPIRED" },
@@ -76,7 +76,7 @@ test("a stale claim expires nothing either", async () => {
   const reply = await db.store.startTasks(await db.connect(), [stale]);
 
   expect(reply).toEqual({ started: [], expired: [], lateNodes: [], heldBack: [], paused: [] });
-  expect((await placesOf(db, claim.id)).active).toMatchObject({ started_at: null, run_no: 0 });
+  expect((await placesOf(db, claim.id)).active).toMatchObject({ started_at: null, attempt_no: 0 });
 });
 
 test("a task that runs already is not started again", async () => {

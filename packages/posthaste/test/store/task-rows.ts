@@ -54,7 +54,7 @@ export async function addReady(db: Asked, seeds: readonly ReadySeed[]): Promise<
   await db.sql(
     `with ${INCOMING}
      insert into posthaste.ready_tasks
-       (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+       (task_id, queue, priority, enqueued_at, good_until, attempt_no, retry_count, crash_count)
      select id, queue, priority, ${at('"dueMs"')}, ${at('"goodMs"')},
             case when ${cameBack} then coalesce(runs, 0) end, "retryCount", "crashCount"
        from item`,
@@ -86,7 +86,7 @@ export async function addActive(db: Asked, seeds: readonly ActiveSeed[]): Promis
   await db.sql(
     `with ${INCOMING}
      insert into posthaste.active_tasks
-       (task_id, claim_id, worker_id, enqueued_at, good_until, run_no, retry_count, crash_count,
+       (task_id, claim_id, worker_id, enqueued_at, good_until, attempt_no, retry_count, crash_count,
         claimed_at, started_at, claim_expires_at, cancel_requested_at, heartbeat_at)
      select id, "claimId", "workerId", case when ${cameBack} then ${at('"dueMs"')} end, ${at('"goodMs"')},
             case when ${cameBack} then coalesce(runs, 0) + (status = 'RUNNING')::int end, "retryCount", "crashCount",
@@ -125,7 +125,7 @@ export interface Places {
 export type TableRow = Readonly<Record<string, unknown>>;
 
 const MEANT = `jsonb_build_object(
-  'run_no', coalesce(run_no, (started_at is not null)::int), 'enqueued_at', coalesce(enqueued_at, run_at, sent_at))`;
+  'attempt_no', coalesce(attempt_no, (started_at is not null)::int), 'enqueued_at', coalesce(enqueued_at, run_at, sent_at))`;
 
 export async function placesOf(db: Asked, id: string): Promise<Places> {
   const [places] = await db.sql<Places>(
@@ -135,7 +135,7 @@ export async function placesOf(db: Asked, id: string): Promise<Places> {
             (select to_jsonb(f) || ${MEANT} || jsonb_build_object('status', coalesce(f.status, 'COMPLETED'))
                from posthaste.finished_tasks f join posthaste.submissions s using (task_id)
               where task_id = $1) as finished,
-            (select coalesce(jsonb_agg(to_jsonb(t) order by run_no), '[]')
+            (select coalesce(jsonb_agg(to_jsonb(t) order by attempt_no), '[]')
                from posthaste.attempts t where task_id = $1) as attempts`,
     [id],
   );
@@ -188,7 +188,7 @@ const INCOMING = `
       from item
   ), history as (
     insert into posthaste.attempts
-      (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
+      (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
     select id, n, gen_random_uuid(), gen_random_uuid(), ${at('"dueMs"')}, ${at('"dueMs"')}, ${at('"dueMs"')},
            'FAILED', 'EARLIER', jsonb_build_object('code', 'EARLIER', 'message', 'attempt ' || n)
       from item, generate_series(1, coalesce(runs, 0)) as n

@@ -87,16 +87,16 @@ const ways: Readonly<Record<string, (delayMs: number) => Promise<Line>>> = {
 };
 
 interface Spent {
-  readonly run_no: number;
+  readonly attempt_no: number;
   readonly retry_count: number;
 }
 
-const nothing: Spent = { run_no: 0, retry_count: 0 };
+const nothing: Spent = { attempt_no: 0, retry_count: 0 };
 const spent: Readonly<Record<keyof typeof ways, Spent>> = {
-  "is to be retried": { run_no: 1, retry_count: 1 },
-  "is to be retried although no body ran": { run_no: 0, retry_count: 1 },
-  "was given back by its running body": { run_no: 1, retry_count: 0 },
-  "was retried, fetched ahead and released": { run_no: 1, retry_count: 1 },
+  "is to be retried": { attempt_no: 1, retry_count: 1 },
+  "is to be retried although no body ran": { attempt_no: 0, retry_count: 1 },
+  "was given back by its running body": { attempt_no: 1, retry_count: 0 },
+  "was retried, fetched ahead and released": { attempt_no: 1, retry_count: 1 },
 };
 
 async function view(id: string): Promise<TableRow> {
@@ -129,7 +129,7 @@ describe.each(Object.entries(ways))("a task that %s", (way, make) => {
       status: "PENDING",
       input: { a: 1 },
       next_retry_at: counted.retry_count > 0 ? task["enqueued_at"] : null,
-      last_error: counted.run_no > 0 && counted.retry_count > 0 ? { code: "BROKEN" } : null,
+      last_error: counted.attempt_no > 0 && counted.retry_count > 0 ? { code: "BROKEN" } : null,
       claimed_at: null,
       started_at: null,
       finished_at: null,
@@ -150,7 +150,7 @@ describe.each(Object.entries(ways))("a task that %s", (way, make) => {
 
     expect(row).toMatchObject({
       status: "PENDING",
-      runNo: counted.run_no,
+      attemptNo: counted.attempt_no,
       retryCount: counted.retry_count,
       claimedAt: null,
       workerId: null,
@@ -201,16 +201,20 @@ describe.each(Object.entries(ways))("a task that %s", (way, make) => {
 
       const [task] = (await claim(line, how)).tasks;
 
-      const runs = counted.run_no + (how === "claimAndStart" ? 1 : 0);
+      const runs = counted.attempt_no + (how === "claimAndStart" ? 1 : 0);
       expect(task).toMatchObject({
         id: line.id,
         name: "greet",
-        runNo: runs,
+        attemptNo: runs,
         retryCount: counted.retry_count,
       });
       await expectHeld(task, how === "claimAndStart" ? "RUNNING" : "CLAIMED");
       expect(await call("requeue($1)", line.id)).toBe("requeued");
-      expect(await view(line.id)).toMatchObject({ ...counted, run_no: runs, status: "PENDING" });
+      expect(await view(line.id)).toMatchObject({
+        ...counted,
+        attempt_no: runs,
+        status: "PENDING",
+      });
       expect(await call("cancel($1)", line.id)).toBe("cancelled");
     },
   );
@@ -221,7 +225,7 @@ async function expectHeld(task: ClaimedTask | undefined, status: string): Promis
   const held = await view(task?.id ?? "");
   expect(held).toMatchObject({
     status,
-    run_no: task?.runNo,
+    attempt_no: task?.attemptNo,
     retry_count: task?.retryCount,
     claim_id: task?.claimId,
     next_retry_at: task?.retryCount === 0 ? null : held["enqueued_at"],
@@ -254,7 +258,7 @@ test("a retried task that completes still shows when its retry was due", async (
   await back(line, "claimAndStart", { edge: "succeed", ran: true, result: "1" });
 
   const done = await view(line.id);
-  expect(done).toMatchObject({ status: "COMPLETED", next_retry_at, run_no: 2, retry_count: 1 });
+  expect(done).toMatchObject({ status: "COMPLETED", next_retry_at, attempt_no: 2, retry_count: 1 });
   expect(done["claimed_at"]).toBe(done["started_at"]);
 });
 

@@ -43,7 +43,7 @@ test("a task that waits for its retry shows when, and what went wrong last", asy
 
   expect(task).toMatchObject({
     status: "PENDING",
-    run_no: 2,
+    attempt_no: 2,
     retry_count: 2,
     next_retry_at: task["enqueued_at"],
     last_error: { code: "BROKEN" },

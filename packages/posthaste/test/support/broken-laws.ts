@@ -33,11 +33,11 @@ const CONSERVED = `
     full join posthaste.finished_tasks f using (task_id)
    where not exists (select from posthaste.submissions s where s.task_id = coalesce(r.task_id, a.task_id, f.task_id))`;
 
-const RUNS = "coalesce(run_no, (started_at is not null)::int)";
+const RUNS = "coalesce(attempt_no, (started_at is not null)::int)";
 
 /** A row of any state table, with what its nulls mean. */
 const STATE = `(
-  select task_id, coalesce(run_no, 0) as run_no, retry_count, crash_count, false as has_run
+  select task_id, coalesce(attempt_no, 0) as attempt_no, retry_count, crash_count, false as has_run
     from posthaste.ready_tasks
   union all
   select task_id, ${RUNS}, retry_count, crash_count, started_at is not null from posthaste.active_tasks
@@ -49,16 +49,16 @@ const STATE = `(
 const COUNTED = `
   select 'attempts are not 1…n without gaps', task_id::text, count(*)::int
     from (
-      select task_id, run_no from posthaste.attempts
+      select task_id, attempt_no from posthaste.attempts
       union all select task_id, ${RUNS} from posthaste.active_tasks where started_at is not null
       union all select task_id, ${RUNS} from posthaste.finished_tasks where started_at is not null
     ) as runs
-   group by task_id having count(*) <> max(run_no) or min(run_no) <> 1 or count(distinct run_no) <> count(*)
+   group by task_id having count(*) <> max(attempt_no) or min(attempt_no) <> 1 or count(distinct attempt_no) <> count(*)
   union all
-  select 'run_no is not the number of bodies that began', state.task_id::text, state.run_no
+  select 'attempt_no is not the number of bodies that began', state.task_id::text, state.attempt_no
     from ${STATE} as state
     left join (select task_id, count(*) as kept from posthaste.attempts group by task_id) as attempts using (task_id)
-   where state.run_no <> coalesce(attempts.kept, 0) + state.has_run::int
+   where state.attempt_no <> coalesce(attempts.kept, 0) + state.has_run::int
   union all
   select 'a counter below zero', task_id::text, least(retry_count, crash_count)
     from ${STATE} as state
@@ -66,13 +66,13 @@ const COUNTED = `
   union all
   select 'never claimed, and yet a retry or a crash', task_id::text, retry_count
     from posthaste.ready_tasks
-   where run_no is null and (retry_count > 0 or crash_count > 0)`;
+   where attempt_no is null and (retry_count > 0 or crash_count > 0)`;
 
 /** A row that its submission describes is found where the submission says. */
 const IN_PLACE = `
   select 'a ready row that was never claimed does not stand where its submission says', task_id::text, 0
     from posthaste.submissions s join posthaste.ready_tasks r using (task_id)
-   where r.run_no is null
+   where r.attempt_no is null
      and (r.queue, r.priority, r.enqueued_at) is distinct from (s.queue, s.priority, coalesce(s.run_at, s.sent_at))
   union all
   select 'a first due time that is not later than the sending', task_id::text, 0
@@ -88,7 +88,7 @@ const IN_PLACE = `
   union all
   select 'came back into the line, and yet no due time of its own', task_id::text, 0
     from posthaste.active_tasks
-   where enqueued_at is null and (run_no is not null or retry_count is not null or crash_count is not null)`;
+   where enqueued_at is null and (attempt_no is not null or retry_count is not null or crash_count is not null)`;
 
 /** Claims as they are and were, with what their nulls mean. */
 const CLAIMS = `(

@@ -9,7 +9,7 @@ export function taskAhead(id: string, isStarted: boolean): ClaimedTask {
     queue: "q",
     priority: 7,
     enqueuedAt: 0,
-    runNo: 1,
+    attemptNo: 1,
     retryCount: 0,
     input: "1",
     options: null,

@@ -212,7 +212,7 @@ describe("advance", () => {
     await kit.runUntilIdle();
 
     const { rows } = await client.query(
-      `select count(*)::int as tasks, sum(result::int)::int as sum, max(run_no) as runs
+      `select count(*)::int as tasks, sum(result::int)::int as sum, max(attempt_no) as runs
          from posthaste.tasks where name = 'echo' and status = 'COMPLETED'`,
     );
     expect(rows).toEqual([{ tasks: 300, sum: (299 * 300) / 2, runs: 1 }]);

@@ -93,8 +93,8 @@ test("progress of a lost claim is not stored", async () => {
   lost.open();
   await reported.opened;
   await app.close();
-  const [row] = await db.sql("select value, run_no from posthaste.progress");
-  expect(row).toEqual({ value: "run 2", run_no: 2 });
+  const [row] = await db.sql("select value, attempt_no from posthaste.progress");
+  expect(row).toEqual({ value: "run 2", attempt_no: 2 });
 });
 
 test("what JSON cannot hold, or is too much, is refused where it is said", async () => {

@@ -19,7 +19,7 @@ async function operator(call: string, id: string): Promise<unknown> {
 
 async function everyRow(id: string): Promise<unknown> {
   return db.sql(
-    `select to_jsonb(t) as task, (select jsonb_agg(a order by run_no) from posthaste.attempts a where task_id = $1)
+    `select to_jsonb(t) as task, (select jsonb_agg(a order by attempt_no) from posthaste.attempts a where task_id = $1)
        from posthaste.tasks t where id = $1`,
     [id],
   );

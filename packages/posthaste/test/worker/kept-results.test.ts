@@ -178,7 +178,7 @@ test("23505: the task has ended already; what is stored stays, and the claim goe
   const handle = await app.send(held.task, "a");
   await held.begun(1);
   await db.sql(
-    `insert into posthaste.finished_tasks (task_id, finished_at, result, claimed_at, started_at, claim_id, worker_id, run_no)
+    `insert into posthaste.finished_tasks (task_id, finished_at, result, claimed_at, started_at, claim_id, worker_id, attempt_no)
      select task_id, now(), '"restored"', claimed_at, started_at, gen_random_uuid(), worker_id, 1 from posthaste.active_tasks`,
   );
   held.finishAll();

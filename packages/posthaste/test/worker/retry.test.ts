@@ -13,12 +13,12 @@ const steady = { jitter: false } as const;
 async function delays(handle: TaskHandle): Promise<number[]> {
   const rows = await db.sql<{ ms: number }>(
     `select (extract(epoch from next_due - finished_at) * 1000)::float8 as ms from (
-       select finished_at, run_no, lead(started_at) over (order by run_no) as next_due from (
-         select run_no, started_at, finished_at from posthaste.attempts where task_id = $1
+       select finished_at, attempt_no, lead(started_at) over (order by attempt_no) as next_due from (
+         select attempt_no, started_at, finished_at from posthaste.attempts where task_id = $1
          union all
-         select run_no, started_at, finished_at from posthaste.finished_tasks where task_id = $1
+         select attempt_no, started_at, finished_at from posthaste.finished_tasks where task_id = $1
        ) as runs
-     ) as pairs where next_due is not null order by run_no`,
+     ) as pairs where next_due is not null order by attempt_no`,
     [handle.id],
   );
   return rows.map(({ ms }) => ms);

@@ -67,14 +67,14 @@ test("claim and start are one move: the task is born RUNNING with claimed_at = s
   const handle = await app.send(held.task, "a");
   await held.begun(1);
   const [row] = await db.sql(
-    `select status, claimed_at = started_at as "isOneMove", run_no, worker_id, claim_id, claim_expires_at
+    `select status, claimed_at = started_at as "isOneMove", attempt_no, worker_id, claim_id, claim_expires_at
        from posthaste.tasks`,
   );
   const { taskId, claimId, workerId, attempt, name, queue } = held.bodies[0]?.ctx ?? {};
   expect(row).toEqual({
     status: "RUNNING",
     isOneMove: true,
-    run_no: 1,
+    attempt_no: 1,
     worker_id: worker.id,
     claim_id: claimId,
     claim_expires_at: null,

@@ -76,7 +76,7 @@ test("once a worker has met a name it claims no more tasks of it, however often 
   const claims = async (): Promise<unknown> =>
     db.sql("select task_id, xmin::text from posthaste.ready_tasks order by task_id");
   await waitUntil("it was claimed and is back", async () => {
-    const rows = await db.sql("select from posthaste.ready_tasks where run_no is not null");
+    const rows = await db.sql("select from posthaste.ready_tasks where attempt_no is not null");
     return rows.length === 1;
   });
   await app.sendMany(unknown, FIVE_HUNDRED.slice(0, 20));

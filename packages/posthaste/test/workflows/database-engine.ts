@@ -70,7 +70,7 @@ const END = `
 const BEGIN_TASK = `
   with gone as (delete from posthaste.ready_tasks where task_id = any ($1::uuid[]) returning *)
   insert into posthaste.active_tasks
-    (task_id, claim_id, worker_id, enqueued_at, good_until, run_no, started_at)
+    (task_id, claim_id, worker_id, enqueued_at, good_until, attempt_no, started_at)
   select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, good_until, 1, clock_timestamp()
     from gone`;
 

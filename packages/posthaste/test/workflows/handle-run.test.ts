@@ -161,7 +161,7 @@ test("cancel() of a run of which something runs is only requested", async () => 
   const run = await started();
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks returning *)
-     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
+     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, attempt_no)
      select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), 1 from gone`,
   );
   expect(await run.cancel()).toBe("requested");
@@ -216,7 +216,7 @@ test("retryFrom() says why it does not", async () => {
   await db.sql("select posthaste.resume_workflow($1)", [side]);
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks returning *)
-     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
+     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, attempt_no)
      select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), 1 from gone`,
   );
   await db.sql("select posthaste.pause_workflow($1)", [side]);

@@ -24,8 +24,8 @@ async function begin(name: string): Promise<string> {
   const task = await runs.task(name);
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks where task_id = $1 returning *)
-     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
-     select task_id, gen_random_uuid(), $2, enqueued_at, clock_timestamp(), coalesce(run_no, 0) + 1 from gone`,
+     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, attempt_no)
+     select task_id, gen_random_uuid(), $2, enqueued_at, clock_timestamp(), coalesce(attempt_no, 0) + 1 from gone`,
     [task, worker],
   );
   return task;
@@ -36,13 +36,13 @@ async function failOnce(task: string): Promise<void> {
   await db.sql(
     `with gone as (delete from posthaste.active_tasks where task_id = $1 returning *), kept as (
        insert into posthaste.attempts
-         (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
-       select task_id, run_no, claim_id, worker_id, started_at, started_at, clock_timestamp(), 'FAILED', 'BUSY',
+         (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
+       select task_id, attempt_no, claim_id, worker_id, started_at, started_at, clock_timestamp(), 'FAILED', 'BUSY',
               '{"code": "BUSY", "message": "busy"}'
          from gone
      )
-     insert into posthaste.ready_tasks (task_id, enqueued_at, run_no, retry_count, priority, queue)
-     select task_id, enqueued_at, run_no, 1, priority, queue from gone join posthaste.submissions using (task_id)`,
+     insert into posthaste.ready_tasks (task_id, enqueued_at, attempt_no, retry_count, priority, queue)
+     select task_id, enqueued_at, attempt_no, 1, priority, queue from gone join posthaste.submissions using (task_id)`,
     [task],
   );
 }
@@ -91,7 +91,7 @@ test("a CLAIMED task has not begun", async () => {
   const task = await begin("a");
   await db.sql(
     `update posthaste.active_tasks
-        set claimed_at = started_at, started_at = null, run_no = 0, claim_expires_at = now() + interval '1 minute'
+        set claimed_at = started_at, started_at = null, attempt_no = 0, claim_expires_at = now() + interval '1 minute'
       where task_id = $1`,
     [task],
   );

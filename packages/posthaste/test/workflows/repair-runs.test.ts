@@ -280,14 +280,14 @@ test("a run that is paused is repaired, and stays paused", async () => {
   const a = await runs.task("a");
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks returning *)
-     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, run_no)
+     insert into posthaste.active_tasks (task_id, claim_id, worker_id, enqueued_at, started_at, attempt_no)
      select task_id, gen_random_uuid(), gen_random_uuid(), enqueued_at, clock_timestamp(), 1 from gone`,
   );
   await db.sql("select posthaste.pause_workflow($1)", [id]);
   await db.sql(
     `with gone as (delete from posthaste.active_tasks where task_id = $1 returning *)
-     insert into posthaste.finished_tasks (task_id, enqueued_at, started_at, finished_at, result, run_no, worker_id)
-     select task_id, enqueued_at, started_at, clock_timestamp(), '1', run_no, worker_id from gone`,
+     insert into posthaste.finished_tasks (task_id, enqueued_at, started_at, finished_at, result, attempt_no, worker_id)
+     select task_id, enqueued_at, started_at, clock_timestamp(), '1', attempt_no, worker_id from gone`,
     [a],
   );
 

@@ -35,11 +35,11 @@ async function endedTree(): Promise<string> {
   await db.sql("select posthaste.retry_workflow($1, '{items}')", [id]);
   const task = await runs.complete("items[0]");
   await db.sql(
-    `insert into posthaste.attempts (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
+    `insert into posthaste.attempts (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome)
      values ($1, 1, gen_random_uuid(), gen_random_uuid(), now() + '1s', now() + '1s', now() + '2s', 'FAILED')`,
     [task],
   );
-  await db.sql("update posthaste.finished_tasks set run_no = 1 where task_id = $1", [task]);
+  await db.sql("update posthaste.finished_tasks set attempt_no = 1 where task_id = $1", [task]);
   await db.sql("insert into posthaste.progress values ($1, 1, now(), '1')", [task]);
   return id;
 }

@@ -30,9 +30,9 @@ export function advanceTasks(schema: SqlText) {
        where task_id in (select task_id from gone)
     ), moved as (
       insert into ${schema}.ready_tasks
-        (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+        (task_id, queue, priority, enqueued_at, good_until, attempt_no, retry_count, crash_count)
       select task_id, queue, priority, enqueued_at - $1::float8 * interval '1 millisecond',
-             good_until - $1::float8 * interval '1 millisecond', run_no, retry_count, crash_count
+             good_until - $1::float8 * interval '1 millisecond', attempt_no, retry_count, crash_count
         from gone
       returning queue, priority
     )

@@ -55,7 +55,7 @@ export interface ClaimedTask {
   /** Epoch ms. */
   readonly enqueuedAt: number;
   /** This body's number, 1 for the first; 0-based while the task is only claimed. */
-  readonly runNo: number;
+  readonly attemptNo: number;
   readonly retryCount: number;
   /** JSON text, parsed where a failure to parse can be blamed on the task. */
   readonly input: string;
@@ -110,7 +110,7 @@ function claimStatement(
   const isFree = isRanked ? isUncapped(ranks + 1, sql`moved.queue`) : sql`true`;
   // What is late here and no end yet is a node, and does not start: see claimed-node.ts.
   const begins = isStarted ? sql`not ${isLate}` : beginsAhead(isFree);
-  const runNo = sql`coalesce(run_no, 0) + case when begins then 1 else 0 end`;
+  const attemptNo = sql`coalesce(attempt_no, 0) + case when begins then 1 else 0 end`;
   const [leaseColumn, lease] = isStarted
     ? [sql``, sql``]
     : [
@@ -146,24 +146,24 @@ function claimStatement(
         ) as sent on true
     ), expired as (
       insert into ${schema}.finished_tasks
-        (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, error_code, error)
-      select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), run_no, retry_count, crash_count,
+        (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error)
+      select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), attempt_no, retry_count, crash_count,
              'TASK_EXPIRED', ${EXPIRED_ERROR}
         from known
        where is_over
       returning task_id
     ), claimed as (
       insert into ${schema}.active_tasks
-        (task_id, claim_id, worker_id, enqueued_at, good_until, run_no, retry_count, crash_count, started_at,
+        (task_id, claim_id, worker_id, enqueued_at, good_until, attempt_no, retry_count, crash_count, started_at,
          claimed_at ${leaseColumn} ${cappedColumn})
-      select task_id, ${NEW_CLAIM_ID}, $5::uuid, case when run_no is not null then enqueued_at end, good_until,
-             case when run_no is not null then ${runNo} end, retry_count, crash_count,
+      select task_id, ${NEW_CLAIM_ID}, $5::uuid, case when attempt_no is not null then enqueued_at end, good_until,
+             case when attempt_no is not null then ${attemptNo} end, retry_count, crash_count,
              case when begins then statement_timestamp() end,
              case when not begins then statement_timestamp() end ${lease} ${cappedValue}
         from known
        where not is_over
     )
-    select task_id, name, queue, priority, date_part('epoch', enqueued_at) * 1000, ${runNo}, retry_count, input,
+    select task_id, name, queue, priority, date_part('epoch', enqueued_at) * 1000, ${attemptNo}, retry_count, input,
            options, ${claimedNode(schema, sql`submission.good_until`)} ${beginsColumn}
       from known as submission
      where not is_over and name is not null

@@ -21,14 +21,14 @@ export function completionSteps(schema: SqlText, first: number): SqlText {
       delete from ${schema}.active_tasks
        where task_id = any (${ids}::uuid[])
          and claim_id = (${claims}::uuid[])[width_bucket(task_id, ${ids}::uuid[])]
-      returning task_id, claim_id, worker_id, enqueued_at, claimed_at, started_at, cancel_requested_at, run_no,
+      returning task_id, claim_id, worker_id, enqueued_at, claimed_at, started_at, cancel_requested_at, attempt_no,
                 retry_count, crash_count
     ), finished as (
       insert into ${schema}.finished_tasks
-        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
+        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, attempt_no, retry_count,
          crash_count, cancel_requested_at, error_code, result, error)
       select task_id, case when cancel_requested_at is not null then 'CANCELLED' end, enqueued_at, claimed_at,
-             started_at, statement_timestamp(), claim_id, worker_id, run_no, retry_count, crash_count,
+             started_at, statement_timestamp(), claim_id, worker_id, attempt_no, retry_count, crash_count,
              cancel_requested_at, case when cancel_requested_at is not null then 'TASK_CANCELLED' end,
              case when cancel_requested_at is not null then null
                   when ${results}::jsonb is null then 'null'

@@ -33,9 +33,9 @@ export function completeWithEffects(schema: SqlText) {
       returning *
     )
     insert into ${schema}.finished_tasks
-      (task_id, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count, crash_count,
+      (task_id, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, attempt_no, retry_count, crash_count,
        result)
-    select task_id, enqueued_at, claimed_at, started_at, clock_timestamp(), claim_id, worker_id, run_no, retry_count,
+    select task_id, enqueued_at, claimed_at, started_at, clock_timestamp(), claim_id, worker_id, attempt_no, retry_count,
            crash_count, $3::text::jsonb
       from gone
     returning task_id`);

@@ -60,8 +60,8 @@ export function expireNodes(schema: SqlText) {
 function endText(schema: SqlText): SqlText {
   return sql`
     insert into ${schema}.finished_tasks
-      (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, error_code, error)
-    select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), run_no, retry_count, crash_count, 'TASK_EXPIRED',
+      (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error)
+    select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), attempt_no, retry_count, crash_count, 'TASK_EXPIRED',
            ${EXPIRED_ERROR}
       from gone
     returning task_id as "id"`;

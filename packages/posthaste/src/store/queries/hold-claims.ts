@@ -57,7 +57,7 @@ export function holdClaims(schema: SqlText) {
   const ADOPT = statement(sql`
     select stray.task_id as "id", stray.claim_id as "claimId", submission.name, submission.queue, submission.priority,
            date_part('epoch', coalesce(stray.enqueued_at, submission.run_at, submission.sent_at)) * 1000 as "enqueuedAt",
-           ${runsSoFar(sql`stray`)} as "runNo",
+           ${runsSoFar(sql`stray`)} as "attemptNo",
            coalesce(stray.retry_count, 0) as "retryCount", submission.input, submission.options,
            stray.started_at is not null as "isStarted", ${claimedNode(schema, sql`stray.good_until`)} as "node"
       from unnest($1::uuid[], $2::uuid[]) as said (id, claim)

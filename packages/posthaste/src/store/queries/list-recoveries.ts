@@ -20,7 +20,7 @@ export interface RecoveryRow {
 /** Newest first: those of a task by recoveries_task_idx, of all by the primary key. */
 export function listRecoveries(schema: SqlText) {
   const COLUMNS = sql`
-    task_id as "taskId", claim_id as "claimId", worker_id as "workerId", status as "status", run_no as "attempt",
+    task_id as "taskId", claim_id as "claimId", worker_id as "workerId", status as "status", attempt_no as "attempt",
     reason as "reason", decision as "decision", recovered_by as "recoveredBy", recovered_at as "recoveredAt",
     due_at as "dueAt", evidence as "evidence"`;
 

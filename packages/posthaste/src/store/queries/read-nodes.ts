@@ -109,15 +109,15 @@ export function readNodes(schema: SqlText) {
     )
     select task.task_id as "taskId", run.*
       from task cross join lateral (
-        select run_no as "attempt", outcome as "outcome", outcome = 'FAILED' as "willRetry",
+        select attempt_no as "attempt", outcome as "outcome", outcome = 'FAILED' as "willRetry",
                started_at as "startedAt", finished_at as "finishedAt", error_code as "errorCode", error as "error",
                worker_id as "workerId"
           from ${schema}.attempts where task_id = task.task_id
         union all
-        select coalesce(run_no, 1), 'RUNNING', false, started_at, null, null, null, worker_id
+        select coalesce(attempt_no, 1), 'RUNNING', false, started_at, null, null, null, worker_id
           from ${schema}.active_tasks where task_id = task.task_id and started_at is not null
         union all
-        select coalesce(run_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error,
+        select coalesce(attempt_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error,
                worker_id
           from ${schema}.finished_tasks where task_id = task.task_id and started_at is not null
       ) as run

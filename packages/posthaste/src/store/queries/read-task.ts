@@ -16,7 +16,7 @@ export interface TaskRow {
   readonly nextRetryAt: Date | null;
   readonly goodUntil: Date | null;
   readonly retryCount: number;
-  readonly runNo: number;
+  readonly attemptNo: number;
   readonly errorCode: string | null;
   readonly workerId: string | null;
   readonly workerName: string | null;
@@ -45,7 +45,7 @@ export function readTask(schema: SqlText) {
            task.status as "status", task.sent_at as "sentAt", task.enqueued_at as "enqueuedAt",
            task.claimed_at as "claimedAt", task.started_at as "startedAt", task.completed_at as "completedAt",
            task.failed_at as "failedAt", task.cancelled_at as "cancelledAt", task.next_retry_at as "nextRetryAt",
-           task.good_until as "goodUntil", task.retry_count as "retryCount", task.run_no as "runNo",
+           task.good_until as "goodUntil", task.retry_count as "retryCount", task.attempt_no as "attemptNo",
            task.error_code as "errorCode", task.worker_id as "workerId", worker.name as "workerName",
            worker.hostname as "workerHostname", worker.pid as "workerPid",
            (select said.value from ${schema}.progress as said where said.task_id = $1) as "progress"
@@ -54,14 +54,14 @@ export function readTask(schema: SqlText) {
 
   // The last attempt is the row in finished_tasks, the running one the row in active_tasks.
   const ATTEMPTS = statement(sql`
-    select run_no as "attempt", outcome as "outcome", outcome = 'FAILED' as "willRetry", started_at as "startedAt",
+    select attempt_no as "attempt", outcome as "outcome", outcome = 'FAILED' as "willRetry", started_at as "startedAt",
            finished_at as "finishedAt", error_code as "errorCode", error as "error", worker_id as "workerId"
       from ${schema}.attempts where task_id = $1
     union all
-    select coalesce(run_no, 1), 'RUNNING', false, started_at, null, null, null, worker_id
+    select coalesce(attempt_no, 1), 'RUNNING', false, started_at, null, null, null, worker_id
       from ${schema}.active_tasks where task_id = $1 and started_at is not null
     union all
-    select coalesce(run_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error,
+    select coalesce(attempt_no, 1), coalesce(status, 'COMPLETED'), false, started_at, finished_at, error_code, error,
            worker_id
       from ${schema}.finished_tasks where task_id = $1 and started_at is not null
     order by 1`);

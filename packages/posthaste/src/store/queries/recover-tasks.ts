@@ -20,7 +20,7 @@ export interface FoundTask {
   readonly queue: string;
   readonly priority: number;
   readonly status: HeldStatus;
-  readonly runNo: number;
+  readonly attemptNo: number;
   readonly retryCount: number;
   readonly crashCount: number;
   readonly isStarted: boolean;
@@ -140,7 +140,7 @@ function findText(schema: SqlText, { join, condition, ...cause }: CauseText): Sq
       from (
         select held.task_id as "id", held.claim_id as "claimId",
                case when held.started_at is null then 'CLAIMED' else 'RUNNING' end as "status",
-               ${runsSoFar(sql`held`)} as "runNo", coalesce(held.retry_count, 0) as "retryCount",
+               ${runsSoFar(sql`held`)} as "attemptNo", coalesce(held.retry_count, 0) as "retryCount",
                coalesce(held.crash_count, 0) as "crashCount", held.started_at is not null as "isStarted",
                coalesce(date_part('epoch', statement_timestamp() - held.started_at) * 1000, 0) as "ranMs",
                held.cancel_requested_at is not null as "isCancelRequested",
@@ -207,7 +207,7 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
         from heard
     ), finished as (
       insert into ${schema}.finished_tasks
-        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
+        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, attempt_no, retry_count,
          crash_count, cancel_requested_at, error_code, error)
       select task_id, outcome, enqueued_at, claimed_at, started_at, statement_timestamp(),
              ${isOwner ? sql`claim_id` : sql`null`}, worker_id, runs, retry_count, crashes, cancel_requested_at,
@@ -217,14 +217,14 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
        where outcome <> 'PENDING'
     ), attempted as (
       insert into ${schema}.attempts
-        (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
+        (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
       select task_id, runs, claim_id, worker_id, coalesce(claimed_at, started_at), started_at,
              statement_timestamp(), ${outcome}, said -> 'error' ->> 'code', said -> 'error'
         from verdict
        where outcome = 'PENDING' and started_at is not null
     ), back as (
       insert into ${schema}.ready_tasks
-        (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+        (task_id, queue, priority, enqueued_at, good_until, attempt_no, retry_count, crash_count)
       select task_id, queue, priority, due_at, good_until, runs,
              case when wanted = 'retry' then coalesce(retry_count, 0) + 1
                   else coalesce((said -> 'retries')::int, retry_count) end, crashes
@@ -239,7 +239,7 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
       select task_id, claim_id, worker_id, runs, started_at, queue, priority, said, 'skip', due_at from left_alone
     ), remembered as (
       insert into ${schema}.recoveries
-        (task_id, claim_id, worker_id, recovered_at, due_at, run_no, status, reason, decision, recovered_by, evidence)
+        (task_id, claim_id, worker_id, recovered_at, due_at, attempt_no, status, reason, decision, recovered_by, evidence)
       select task_id, claim_id, worker_id, statement_timestamp(), due_at, runs,
              case when started_at is null then 'CLAIMED' else 'RUNNING' end, ${cause.word}, decision, $3,
              said -> 'evidence'

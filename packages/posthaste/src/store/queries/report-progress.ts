@@ -12,28 +12,28 @@ export function reportProgress(schema: SqlText) {
   // until the commit, and gets along with heartbeats; a row that is being ended at this moment is left out. A claim that
   // has written its own end may still have its last word.
   const WRITE = statement(sql`
-    insert into ${schema}.progress as known (task_id, run_no, updated_at, value)
+    insert into ${schema}.progress as known (task_id, attempt_no, updated_at, value)
     with said as materialized (
       select id, claim from unnest($1::uuid[], $2::uuid[]) as said (id, claim)
     ), held as materialized (
-      select active.task_id, active.run_no
+      select active.task_id, active.attempt_no
         from said
        cross join lateral (
-         select task_id, coalesce(run_no, 1) as run_no from ${schema}.active_tasks
+         select task_id, coalesce(attempt_no, 1) as attempt_no from ${schema}.active_tasks
           where task_id = said.id and claim_id = said.claim and started_at is not null
             for key share skip locked
        ) as active
       union all
-      select said.id, finished.run_no
+      select said.id, finished.attempt_no
         from said
        cross join lateral (
-         select coalesce(run_no, 1) as run_no
+         select coalesce(attempt_no, 1) as attempt_no
            from ${schema}.finished_tasks where task_id = said.id and claim_id = said.claim limit 1
        ) as finished
     )
-    select task_id, run_no, statement_timestamp(), $3::jsonb -> task_id::text from held
+    select task_id, attempt_no, statement_timestamp(), $3::jsonb -> task_id::text from held
     on conflict (task_id) do update
-       set run_no = excluded.run_no, updated_at = excluded.updated_at, value = excluded.value`);
+       set attempt_no = excluded.attempt_no, updated_at = excluded.updated_at, value = excluded.value`);
 
   const READ = statement(sql`select value as "value" from ${schema}.progress where task_id = $1`);
 

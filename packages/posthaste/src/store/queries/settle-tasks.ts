@@ -65,7 +65,7 @@ export function settleTasks(schema: SqlText) {
         from heard
     ), finished as (
       insert into ${schema}.finished_tasks
-        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, run_no, retry_count,
+        (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, attempt_no, retry_count,
          crash_count, cancel_requested_at, error_code, result, error)
       select task_id, nullif(outcome, 'COMPLETED'), enqueued_at,
              case when ran then claimed_at else coalesce(claimed_at, started_at) end,
@@ -80,7 +80,7 @@ export function settleTasks(schema: SqlText) {
        where outcome <> 'PENDING'
     ), history as (
       insert into ${schema}.attempts
-        (task_id, run_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
+        (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)
       select task_id, runs, claim_id, worker_id, coalesce(claimed_at, started_at), started_at,
              statement_timestamp(),
              case edge when 'retry' then 'FAILED' else 'INTERRUPTED' end, code, said -> 'error'
@@ -88,7 +88,7 @@ export function settleTasks(schema: SqlText) {
        where outcome = 'PENDING' and ran and edge in ('retry', 'requeue')
     ), returned as (
       insert into ${schema}.ready_tasks
-        (task_id, queue, priority, enqueued_at, good_until, run_no, retry_count, crash_count)
+        (task_id, queue, priority, enqueued_at, good_until, attempt_no, retry_count, crash_count)
       select verdict.task_id, sent.queue, sent.priority,
              case edge when 'retry' then due_at else coalesce(enqueued_at, sent.first_due_at) end, good_until, runs,
              case edge when 'retry' then coalesce(retry_count, 0) + 1 else retry_count end,

@@ -8,7 +8,7 @@ import { placeInLine } from "./place-in-line.ts";
 
 export interface StartReply {
   /** Started, with the number of the body that may now run. Asked for and in no list: not ours any more. */
-  readonly started: readonly { readonly id: string; readonly runNo: number }[];
+  readonly started: readonly { readonly id: string; readonly attemptNo: number }[];
   readonly expired: readonly string[];
   /** Nodes whose deadline has passed: still claimed, and to be ended as such. */
   readonly lateNodes: readonly string[];
@@ -53,7 +53,7 @@ export function startTasks(schema: SqlText) {
     const judged = (wanted: string): string[] =>
       rows.flatMap(({ id, verdict }) => (verdict === wanted ? [id] : []));
     return {
-      started: rows.flatMap(({ id, runNo }) => (runNo === null ? [] : [{ id, runNo }])),
+      started: rows.flatMap(({ id, attemptNo }) => (attemptNo === null ? [] : [{ id, attemptNo }])),
       expired: judged("late"),
       lateNodes: judged("late node"),
       heldBack: judged("held back"),
@@ -98,26 +98,26 @@ function startStatement(schema: SqlText, isCapped: boolean): Statement {
       delete from ${schema}.active_tasks where task_id = any (array(select task_id from judged where verdict = 'late'))
     ), expired as (
       insert into ${schema}.finished_tasks
-        (task_id, status, enqueued_at, claimed_at, finished_at, claim_id, worker_id, run_no, retry_count, crash_count,
+        (task_id, status, enqueued_at, claimed_at, finished_at, claim_id, worker_id, attempt_no, retry_count, crash_count,
          error_code, error)
-      select task_id, 'EXPIRED', enqueued_at, claimed_at, statement_timestamp(), claim_id, worker_id, run_no,
+      select task_id, 'EXPIRED', enqueued_at, claimed_at, statement_timestamp(), claim_id, worker_id, attempt_no,
              retry_count, crash_count, 'TASK_EXPIRED', ${EXPIRED_ERROR}
         from judged
        where verdict = 'late'
       returning task_id
     ), started as (
       update ${schema}.active_tasks as active
-         set started_at = statement_timestamp(), run_no = active.run_no + 1, claim_expires_at = null
+         set started_at = statement_timestamp(), attempt_no = active.attempt_no + 1, claim_expires_at = null
        where task_id = any (array(select task_id from judged where verdict = 'fit'))
-      returning active.task_id, ${runsSoFar(sql`active`)} as run_no
+      returning active.task_id, ${runsSoFar(sql`active`)} as attempt_no
     )
-    select task_id as "id", run_no as "runNo", 'fit' as "verdict" from started
+    select task_id as "id", attempt_no as "attemptNo", 'fit' as "verdict" from started
     union all
     select task_id, null, verdict from judged where verdict <> 'fit'`);
 }
 
 interface StartRow {
   readonly id: string;
-  readonly runNo: number | null;
+  readonly attemptNo: number | null;
   readonly verdict: string;
 }

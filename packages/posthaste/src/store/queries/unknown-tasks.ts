@@ -39,7 +39,7 @@ export interface EndedUnknown {
   readonly name: string;
   readonly queue: string;
   /** Handlers that have run for it. */
-  readonly runNo: number;
+  readonly attemptNo: number;
 }
 
 const START: ReadyPlace = {
@@ -152,14 +152,14 @@ export function unknownTasks(schema: SqlText) {
       returning *
     ), ended as (
       insert into ${schema}.finished_tasks
-        (task_id, status, enqueued_at, finished_at, run_no, retry_count, crash_count, error_code, error)
-      select gone.task_id, 'FAILED', gone.enqueued_at, statement_timestamp(), gone.run_no, gone.retry_count,
+        (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error)
+      select gone.task_id, 'FAILED', gone.enqueued_at, statement_timestamp(), gone.attempt_no, gone.retry_count,
              gone.crash_count, 'WORKER_RESOLUTION_ERROR',
              jsonb_build_object('code', 'WORKER_RESOLUTION_ERROR',
                                 'message', 'no worker has listed a task named ' || to_json(meant.name)::text)
         from gone join meant using (task_id)
     )
-    select gone.task_id as "id", meant.name as "name", meant.queue as "queue", coalesce(gone.run_no, 0) as "runNo"
+    select gone.task_id as "id", meant.name as "name", meant.queue as "queue", coalesce(gone.attempt_no, 0) as "attemptNo"
       from gone join meant using (task_id)`);
 
   return {

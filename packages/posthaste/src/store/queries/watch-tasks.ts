@@ -6,7 +6,7 @@ export interface UnfinishedTask {
   readonly name: string;
   readonly queue: string;
   readonly status: string;
-  readonly runNo: number;
+  readonly attemptNo: number;
 }
 
 /** A task of which something happened since a moment. */
@@ -14,7 +14,7 @@ export interface TouchedTask {
   readonly id: string;
   readonly name: string;
   readonly status: string;
-  readonly runNo: number;
+  readonly attemptNo: number;
   /** JSON text, null unless it completed. */
   readonly result: string | null;
   /** JSON text: what ended it, or its last attempt. Null if it completed. */
@@ -27,13 +27,13 @@ export function watchTasks(schema: SqlText) {
 
   // Two tables, one snapshot: a task that moves between them is seen once.
   const UNFINISHED = statement(sql`
-    select id as "id", name as "name", queue as "queue", status as "status", run_no as "runNo"
+    select id as "id", name as "name", queue as "queue", status as "status", attempt_no as "attemptNo"
       from ${schema}.tasks
      where status in ('CLAIMED', 'RUNNING') or (status = 'PENDING' and enqueued_at <= clock_timestamp())
      order by sent_at, id`);
 
   const TOUCHED = statement(sql`
-    select task.id as "id", task.name as "name", task.status as "status", task.run_no as "runNo",
+    select task.id as "id", task.name as "name", task.status as "status", task.attempt_no as "attemptNo",
            task.result as "result", case when task.status <> 'COMPLETED' then task.last_error end as "error"
       from ${schema}.tasks as task
       join (

@@ -10,8 +10,11 @@ import type { RunServices } from "../run-services.ts";
 
 type Services = Pick<RunServices, "database" | "hooks" | "taskLog">;
 
-export function attemptEvent({ id, name, queue, runNo }: ClaimedTask, workerId: string): RunEvent {
-  return { id, name, queue, attempt: runNo, workerId };
+export function attemptEvent(
+  { id, name, queue, attemptNo }: ClaimedTask,
+  workerId: string,
+): RunEvent {
+  return { id, name, queue, attempt: attemptNo, workerId };
 }
 
 export function emitStart({ hooks, taskLog, workerId }: RunServices, task: ClaimedTask): void {

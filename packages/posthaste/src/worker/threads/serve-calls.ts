@@ -91,7 +91,7 @@ class ThreadCall implements Blamed, BodyHost {
     }
     this.#say({ kind: "began" });
     const { queue, attempt, workerId, node } = this.#facts;
-    const facts = { ...this.#claim(), name, queue, runNo: attempt, node };
+    const facts = { ...this.#claim(), name, queue, attemptNo: attempt, node };
     const context = new RunContext(facts, workerId, this);
     const call = { task: this.#task, name, input, context, resultLimit };
     const execution = await runBlamed(this, executeTask, call);
