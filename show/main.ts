@@ -4,6 +4,7 @@
  */
 import endDescendantsWithThisProcess from "../packages/posthaste/test/support/end-descendants.ts";
 import { foundation } from "./foundation.ts";
+import { house } from "./house.ts";
 import { recovery } from "./recovery.ts";
 import type { Shows } from "./show.ts";
 import { speed } from "./speed.ts";
@@ -18,6 +19,7 @@ const areas: Readonly<Record<string, Shows>> = {
   recovery,
   workflows,
   trust,
+  house,
 };
 
 const [wanted] = process.argv.slice(2);

@@ -52,17 +52,21 @@ export async function lateEcho(url: string): Promise<LateEchoReport> {
     args: ["--concurrency", "1"],
     env: { SCENARIO_FOLDER: folder, SCENARIO_CONFIG: JSON.stringify(config) },
   });
+  const said = (): string[] =>
+    worker.log
+      .map(({ message }) => String(message))
+      .filter((message) => /notification|pooler|listener/.test(message));
   const startedAt = performance.now();
   try {
     await waitUntil("the echo to be delayed", () => !isFirst);
+    // A task that is sent earlier may be found by the worker's first look at its queues.
+    await waitUntil("the worker to miss the echo", () => said().length > 0);
     const handle = await app.send(nap, 0);
     await handle.value({ timeoutMs: 120_000 });
     return {
       echoLateMs: ECHO_LATE_MS,
       wokenAfterMs: Math.round(performance.now() - startedAt),
-      said: worker.log
-        .map(({ message }) => String(message))
-        .filter((message) => /notification|pooler|listener/.test(message)),
+      said: said(),
     };
   } finally {
     worker.kill("SIGKILL");
