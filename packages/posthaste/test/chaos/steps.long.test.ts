@@ -160,7 +160,7 @@ async function endsOf({ ids }: Case): Promise<Ended[]> {
   return db.sql<Ended>(
     `select id, name, status, error_code as "errorCode",
             exists (select from chaos.edges e where e.task_id = id and e.from_status = 'RUNNING'
-                       and e.said_by <> 'posthaste worker') as "isOrphaned"
+                       and e.said_by not in ('posthaste worker', 'posthaste ends')) as "isOrphaned"
        from posthaste.tasks where id = any ($1)`,
     [ids],
   );
