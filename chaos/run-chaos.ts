@@ -41,7 +41,7 @@ export interface ChaosReport {
   readonly outcome: "ok" | "violated" | "inconclusive";
   readonly violations: readonly Violation[];
   readonly sometimes: readonly Sometimes[];
-  /** What had to be seen and was not. */
+  /** Names of events that the run had to see and did not see. */
   readonly missing: readonly string[];
   readonly faults: Readonly<Record<string, number>>;
   readonly tasks: number;

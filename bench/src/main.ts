@@ -132,7 +132,7 @@ function reportRun(done: Run): void {
 
 function check({ results }: Run): void {
   const all = judge(results, args.own ? ownBars : [...bars, ...flowBars, ...ownBars]);
-  // Of what was not asked for there are no figures, and that is no miss.
+  // A measurement that `--only` left out has no figures. It does not count as a miss.
   const verdicts = all.filter(({ value }) => args.only.length === 0 || !Number.isNaN(value));
   for (const { name, value, range, bound, holds } of verdicts) {
     const [low, high] = range.map(round);

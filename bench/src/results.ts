@@ -28,10 +28,10 @@ export interface Run {
 export type Side = "old" | "new";
 
 export interface Builds {
-  /** What each side was: its commit, and the variables in its environment. */
+  /** The commit of each side, and the variables in its environment. */
   readonly old: string;
   readonly new: string;
-  /** Of the whole run, with the build of the baseline. */
+  /** The duration of the whole run, with the build of the baseline. */
   readonly minutes: number;
 }
 

@@ -14,7 +14,7 @@ export interface Step {
   readonly take: () => Promise<Result[]>;
 }
 
-/** What a sample's figures are filed under, and the environment of its process where that is not this one's. */
+/** The keys of a sample's figures, and the environment of its process if it differs from this one's. */
 interface Filing {
   readonly name: string;
   readonly repetition: number;
@@ -75,7 +75,7 @@ export async function takeSample(order: SampleOrder, filing: Filing): Promise<Re
   const last = stdout.trim().split("\n").at(-1) ?? "{}";
   const figures = JSON.parse(last) as Record<string, number | null>;
   return Object.entries(figures).flatMap(([metric, value]) =>
-    // What is not a number is null in JSON: nothing was measured.
+    // JSON has no NaN: null means that the sample measured nothing.
     value === null
       ? []
       : [{ system: order.system, config, phase: name, metric, value, repetition }],

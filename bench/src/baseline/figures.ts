@@ -1,5 +1,5 @@
 /**
- * What is compared between two builds: the samples with their sizes, and the figures with their bars. Eleven repetitions
+ * The benchmark compares two builds by these samples, with their sizes, and these figures, with their bars. Eleven repetitions
  * of all samples take at most 25 minutes on two cores.
  */
 import type { PhaseOptions } from "../phases.ts";

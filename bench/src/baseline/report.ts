@@ -10,11 +10,11 @@ export interface BuildVerdict {
   readonly new: number;
   /** Sorted. */
   readonly ratios: readonly number[];
-  /** Of a figure without a bar: always. */
+  /** A figure without a bar always holds. */
   readonly holds: boolean;
 }
 
-/** Of what was not asked for there are no figures, and that is no miss. */
+/** A measurement that `--only` left out has no figures. It does not count as a miss. */
 export function judgeBuilds({ results }: Run): BuildVerdict[] {
   const taken = new Set(results.map(({ phase }) => phase));
   return buildFigures

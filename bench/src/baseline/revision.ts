@@ -71,7 +71,7 @@ function git(...args: string[]): string {
   return execFileSync("git", args, { cwd: repository, encoding: "utf8", stdio: [...stdio] }).trim();
 }
 
-/** What npm prints goes to stderr: stdout is for the tables. */
+/** npm prints to stderr: stdout is for the tables. */
 function npm(folder: string, ...args: string[]): void {
   execFileSync("npm", args, { cwd: folder, stdio: ["ignore", 2, 2] });
 }
