@@ -54,3 +54,30 @@ test("what a cap holds back holds up nobody behind it", () => {
   const { running } = startThree({ heldBack: ["c1", "c2", "c3"] });
   expect(running).toEqual(["s1", "s2", "s3", "s4"]);
 });
+
+test("a task whose last attempt has an unwritten end starts when that end is written", () => {
+  const held = new HeldTasks();
+  const task = taskAhead("again", false);
+  const end = { ...task, edge: "retry" as const, ran: true };
+  held.end(end);
+  const ran: string[] = [];
+  const run = (started: { readonly id: string }): void => void ran.push(started.id);
+  const plan = { starts: [], claim: undefined, ahead: undefined, rules: undefined };
+  const claim = { tasks: [task], expired: [], nextDueMs: null, isFull: false, isHeldBack: false };
+  const beginner = {
+    held,
+    unknown: { putBack: (tasks: ClaimedTask[]) => tasks } as UnknownNames,
+    services: servicesWithoutDatabase(),
+    queueRanks: new Map(),
+    run,
+  };
+  const reply = { start: undefined, claim, ahead: undefined };
+  const slots = held.slots.reserve("claim", 1);
+  beginTasks(beginner, { connection: {} as Connection, plan, reply, slots });
+  const line = new AheadLine({ held, concurrency: 4, mayBegin: () => true, run });
+  line.begin();
+  expect(ran).toEqual([]);
+  held.written([end]);
+  line.begin();
+  expect(ran).toEqual(["again"]);
+});
