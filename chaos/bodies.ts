@@ -1,10 +1,10 @@
-/** What the bodies of all tasks of a chaos run have in common. */
+/** Steps that the handlers of all chaos tasks share. */
 import type { TaskContext } from "posthaste";
 import { effectsFile, writeLine } from "./ledger.ts";
 
 export const folder = process.env["CHAOS_FOLDER"] ?? ".";
 
-/** So many crashes in a row are rare, except for poison. */
+/** Eight crashes in a row are rare, except for poison. */
 export const RETRIES_MS = [100, 200, 300, 400, 500, 500, 500, 500];
 
 /** Writes down that it began, outside the database. What it returns belongs into the task's result. */

@@ -12,7 +12,7 @@ import { openWire, type Wire } from "./wire.ts";
 
 const WORKER_APP = fileURLToPath(new URL("worker-app.ts", import.meta.url));
 const CONCURRENCY = 8;
-/** Longer than the bodies that must not be given back. */
+/** Longer than the handlers that must not be given back. */
 const SHUTDOWN_GRACE_MS = 4_000;
 const RESTART_MS = 300;
 

@@ -6,7 +6,7 @@ import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type pg from "pg";
 
-/** A body began. */
+/** A handler began. */
 export interface Effect {
   readonly task: string;
   readonly claim: string;

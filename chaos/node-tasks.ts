@@ -12,7 +12,7 @@ import { begin, folder, RETRIES_MS } from "./bodies.ts";
 export interface Dice {
   /** The run's own id. */
   readonly id: string;
-  /** How long slow bodies last. */
+  /** How long slow handlers last. */
   readonly ms: number;
   /** What is fanned out over. */
   readonly items: readonly number[];
@@ -35,7 +35,7 @@ export interface NodeInput {
 }
 
 export interface Made extends Said {
-  /** Of the body that said it. */
+  /** The claim of the handler that made the text. */
   readonly claim: string;
 }
 

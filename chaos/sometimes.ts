@@ -32,9 +32,7 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
   ),
   "a running task taken from a worker that was gone, and failed": recovered("decision = 'fail'"),
   "a task taken from a worker that crashed": recovered("reason = 'worker crashed'"),
-  "a task taken from a worker that nobody heard of": recovered(
-    "reason in ('run stale', 'worker silent')",
-  ),
+  "a task taken from a silent worker": recovered("reason in ('run stale', 'worker silent')"),
   "a task that kills its worker ended":
     "select from posthaste.tasks where name = 'poison' and status = 'FAILED'",
   "a worker declared dead": "select from posthaste.workers where died_at is not null",
@@ -43,7 +41,7 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
     select from chaos.edges where from_status in ('PENDING', 'CLAIMED') and to_status = 'CANCELLED'`,
   "a task cancelled while it ran": `
     select from chaos.edges where from_status = 'RUNNING' and to_status = 'CANCELLED'`,
-  "a task claimed ahead and started": `
+  "a task prefetched and started": `
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'RUNNING'`,
   "a task given back by a worker that stopped": `
     select from chaos.edges where from_status = 'CLAIMED' and to_status = 'PENDING'
@@ -65,16 +63,17 @@ const STARTED_AT_ONCE = "select from chaos.edges where is_first and to_status = 
 
 /** By what it is, what a worker says of it. */
 const IN_THE_LOGS: Readonly<Record<string, RegExp>> = {
-  "a late end refused": /late result was dropped/,
+  "a late end refused": /dropping its late result$/,
   "a claim whose acknowledgement was lost, run all the same":
-    /^claims whose acknowledgement was lost/,
+    /^found claims whose confirmation was lost/,
   "a database found away and back": /^database reachable again/,
-  "a worker that lives, declared dead, and registered anew": /^this worker was declared dead/,
-  "a worker that could not vouch for its tasks and let go of them":
-    /^no heartbeat has been written for too long/,
+  "a worker that lives, declared dead, and registered anew":
+    /^worker declared dead by other workers/,
+  "a worker that stored no heartbeat for too long and aborted its tasks":
+    /^no heartbeat stored for too long/,
   "a process that ended itself, because its event loop was blocked": /^event loop blocked; ending/,
-  "an event loop that was blocked, and reported": /^the event loop was blocked/,
-  "a body told that its claim is lost": /^claim lost; .* its handler is told to stop$/,
+  "an event loop that was blocked, and reported": /^event loop was blocked/,
+  "a handler told that its claim is lost": /^claim lost, .* aborting its handler$/,
 };
 
 /** By what it is, the faults that do it. */
@@ -88,7 +87,7 @@ const BY_NEMESIS: Readonly<Record<string, RegExp>> = {
   "a listener's session ended": /^a listener ended$/,
   "a session ended": /^a session ended$/,
   "the server restarted without a goodbye": /^server restarted/,
-  "rows locked by somebody else": /^rows of running tasks locked$/,
+  "rows locked by another session": /^rows of running tasks locked$/,
 };
 
 export async function countSometimes(

@@ -1,4 +1,4 @@
-/** What the workers of a chaos run do. Every body writes down that it began, outside the database, and says its claim. */
+/** The tasks of a chaos run. Every handler writes its start and its claim to a file outside the database. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineTask, fail, fixed, TaskError } from "posthaste";
 import { begin, RETRIES_MS } from "./bodies.ts";
@@ -194,7 +194,7 @@ export const tasks = [
 
 export type LastingTask = Exclude<(typeof tasks)[number], typeof child>;
 
-/** How many of a hundred or so sends go to each, and how long its body lasts. */
+/** How many of a hundred or so sends go to each, and how long its handler lasts. */
 export const load: readonly {
   readonly task: LastingTask;
   readonly weight: number;

@@ -6,14 +6,14 @@ import {
 } from "../packages/posthaste/test/support/fault-proxy.ts";
 
 /** The statements whose acknowledgement is worth losing, by their text. */
-const STATEMENTS = {
+export const STATEMENTS = {
   claim: /delete from "posthaste"\.ready_tasks/,
   finish: /delete from "posthaste"\.active_tasks/,
   send: /insert into "posthaste"\.submissions/,
   /** In the transaction that ends nodes: advance-workflows.ts. */
   "node end": /"posthaste"\.advance_workflows\(/,
   /** Whether an end that was not found is one's own: find-own-commits.ts. */
-  question: /finished\.claim_id = said\.claim/,
+  question: /finished\.claim_id = given\.claim/,
 } as const;
 
 type Known = keyof typeof STATEMENTS;

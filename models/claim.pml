@@ -126,7 +126,7 @@ end_idle:
   if
   :: isAhead ->
      if
-     :: atomic {                                             /* vouch.ts, as a claimer */
+     :: atomic {                                             /* heartbeat.ts, as a claimer */
           place == CLAIMED && claim == mine -> fresh = true
         }
      :: skip
@@ -153,7 +153,7 @@ end_idle:
 
   /* The body runs. */
   if
-  :: atomic {                                                /* vouch.ts, as a runner */
+  :: atomic {                                                /* heartbeat.ts, as a runner */
        place == RUNNING && claim == mine -> fresh = true
      }
   :: skip

@@ -35,7 +35,7 @@ bool dead[4];
 proctype vouches(byte mine) {
 end_speaking:
   do
-  :: atomic {                                                /* vouch.ts */
+  :: atomic {                                                /* heartbeat.ts */
        !dead[mine] && !vouched[mine] ->
        vouched[mine] = true;
        if

@@ -73,7 +73,7 @@ byte results;
 
 #define canAct (isAlive && !isFrozen)
 
-/* The liveness thread: lifeline.ts */
+/* The liveness thread: liveness-session.ts */
 proctype thread() {
 end_thread:
   do
@@ -119,7 +119,7 @@ end_body:
   }
 }
 
-/* Looks after A: lifeline.ts of another worker. */
+/* Looks after A: liveness-session.ts of another worker. */
 proctype checker() {
   byte key;
   bool wasMissing, isHeld;

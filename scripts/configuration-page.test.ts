@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { configTable } from "../packages/posthaste/src/domain/config-fields.ts";
-import { configRules } from "../packages/posthaste/src/domain/config-rules.ts";
-import { workerFields } from "../packages/posthaste/src/domain/worker-options-fields.ts";
+import { configTable } from "../packages/posthaste/src/config/app-fields.ts";
+import { configRules } from "../packages/posthaste/src/config/rules.ts";
+import { workerFields } from "../packages/posthaste/src/config/worker-options-fields.ts";
 import { configurationPage } from "./configuration-page.ts";
 
 const tables = { config: configTable, rules: configRules, worker: workerFields };

@@ -4,21 +4,18 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import {
-  configTable,
-  type DescribedField,
-} from "../packages/posthaste/src/domain/config-fields.ts";
-import { configRules, type ConfigRule } from "../packages/posthaste/src/domain/config-rules.ts";
+import { configTable, type DescribedField } from "../packages/posthaste/src/config/app-fields.ts";
+import { configRules, type ConfigRule } from "../packages/posthaste/src/config/rules.ts";
 import {
   defaultInWords,
   rangeInWords,
   type Field,
-} from "../packages/posthaste/src/domain/field.ts";
+} from "../packages/posthaste/src/config/field.ts";
 import {
   flagOf,
   variableOf,
   workerFields,
-} from "../packages/posthaste/src/domain/worker-options-fields.ts";
+} from "../packages/posthaste/src/config/worker-options-fields.ts";
 
 const target = new URL("../docs/configuration.md", import.meta.url);
 

@@ -36,7 +36,9 @@ async function runAll(): Promise<number> {
       vitest,
       "run",
       `--root=${tests}`,
-      ...(isLong ? ["long"] : ["fast", "database", "embedded"]).map((name) => `--project=${name}`),
+      ...(isLong ? ["long", "claimed"] : ["fast", "database", "embedded"]).map(
+        (name) => `--project=${name}`,
+      ),
       "--reporter=default",
       `--reporter=${join(root, "scripts/slowest-files.ts")}`,
       ...words,
@@ -89,5 +91,6 @@ function leftOut(): string {
   return [
     `left out, because they take long or need a Debian package; \`npm run test:long\` runs them:`,
     ...files.map((file) => `  test/${file}`),
+    "  tests of workers, once more with directStart off",
   ].join("\n");
 }

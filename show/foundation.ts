@@ -80,11 +80,11 @@ async function cuts(): Promise<void> {
     figure("acknowledged sends that are missing", report.missing, 0);
     figure("acknowledged sends that completed", report.completed, report.acknowledged);
     figure("waiters with a wrong result or none", report.wrongResults, 0);
-    figure("bodies that ran twice", report.ranTwice, 0);
-    figure("bodies that never ran", report.neverRan, 0);
-    atMost("bodies at once in a worker of 20 slots", report.mostAtOnce, 20);
+    figure("handlers that ran twice", report.ranTwice, 0);
+    figure("handlers that never ran", report.neverRan, 0);
+    atMost("handlers at once in a worker of 20 slots", report.mostAtOnce, 20);
     atLeast(
-      "claims whose acknowledgement was lost, and that were run all the same",
+      "claims whose confirmation was lost, and whose tasks were run all the same",
       report.adopted,
       1,
     );

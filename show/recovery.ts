@@ -9,7 +9,7 @@ import { atLeast, atMost, figure, run, runTests, type Shows } from "./show.ts";
 
 export const recovery: Shows = {
   1: {
-    title: "from SIGKILL to the body running elsewhere, 50 kills, beside pg-boss and BullMQ",
+    title: "from SIGKILL to the handler running elsewhere, 50 kills, beside pg-boss and BullMQ",
     run: kills,
   },
   2: { title: "SIGSTOP for less and for more than the thresholds", run: freezes },
@@ -27,7 +27,7 @@ export const recovery: Shows = {
         "test/store/recover-tasks.test.ts",
         "test/store/recovery-causes.test.ts",
       );
-      await runTests("fast", "src/domain/config-worker-recovery.test.ts", "src/domain/crash");
+      await runTests("fast", "src/config/config-worker-recovery.test.ts", "src/domain/crash");
     },
   },
   5: {

@@ -108,9 +108,9 @@ async function sentences(): Promise<void> {
     "fast",
     "src/domain/logger.test.ts",
     "src/runtime/burst-counter.test.ts",
-    "src/worker/describe-error.test.ts",
+    "src/worker/execution/serialize-error.test.ts",
     "src/worker/outage.test.ts",
-    "src/engine/compose-task.test.ts",
+    "src/sending/compose-task.test.ts",
   );
   await runTests(
     "database",

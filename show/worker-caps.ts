@@ -26,7 +26,7 @@ export async function caps(): Promise<void> {
       const rate = Math.round(tasks / (report.tookMs / 1_000));
       console.log(`\n  ${what} ${cap}: ${tasks} tasks, ${rate} a second`);
       figure("tasks COMPLETED", report.completed, tasks);
-      figure("bodies that ran twice", report.ranTwice, 0);
+      figure("handlers that ran twice", report.ranTwice, 0);
       figure("begins and ends in the journal", [report.begins, report.ends], [tasks, tasks]);
       figure("most under way at once, CLAIMED or RUNNING", report.mostAtOnce, cap);
       atLeast("processes that took part", report.workersAtWork, 3);

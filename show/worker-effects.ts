@@ -17,7 +17,7 @@ async function cancels(url: string): Promise<void> {
   const at = (share: number): number =>
     Math.ceil(report.latenciesMs[Math.ceil(share * report.latenciesMs.length) - 1] ?? NaN);
   figure("what cancel() answered", report.answers, { requested: tasks });
-  figure("bodies whose ctx.signal aborted", report.latenciesMs.length, tasks);
+  figure("handlers whose ctx.signal aborted", report.latenciesMs.length, tasks);
   figure("how the tasks ended", report.statuses, { CANCELLED: tasks });
   figure("processes that took part", report.workersAtWork, 2);
   console.log(
@@ -33,7 +33,7 @@ async function kills(url: string): Promise<void> {
   );
   const report = await killedWorkers({ url, kills: wanted, processes: 4, random: Math.random });
   figure("worker processes killed", report.kills, wanted);
-  atLeast("kills that met a body in flight", report.killsInFlight, wanted / 2);
+  atLeast("kills that met a handler in flight", report.killsInFlight, wanted / 2);
   atLeast("kills after an effect, before its end was known", report.killsAfterEffect, wanted / 4);
   console.log(`       running tasks of dead workers that were given back: ${report.givenBack}`);
   atLeast("times that effects and completions were compared", report.checks, wanted);

@@ -46,11 +46,11 @@ function check(report: OutageStormReport): void {
   figure("processes that exited", report.processesGone, 0);
   figure("acknowledged sends that are missing", report.missing, 0);
   figure("acknowledged sends that did not complete", report.notCompleted, 0);
-  figure("bodies that never ran", report.neverRan, 0);
-  figure("bodies that ran twice", report.ranTwice, 0);
-  figure("bodies whose signal was aborted", report.aborted, 0);
+  figure("handlers that never ran", report.neverRan, 0);
+  figure("handlers that ran twice", report.ranTwice, 0);
+  figure("handlers whose signal was aborted", report.aborted, 0);
   figure("laws broken", report.brokenLaws, []);
   figure("outages that were not said to be over", report.saidGone - report.saidBack, 0);
-  atLeast("bodies that outlived an outage", report.outlived, 1);
+  atLeast("handlers that outlived an outage", report.outlived, 1);
   atMost("ms to the first claim, at worst", Math.max(...report.firstClaimsMs), 5_000);
 }

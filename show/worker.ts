@@ -22,7 +22,7 @@ export const worker: Shows = {
     run: caps,
   },
   3: {
-    title: "a cancel reaches its body within a second; effects happen once under 200 kill -9",
+    title: "a cancel reaches its handler within a second; effects happen once under 200 kill -9",
     run: cancelAndEffects,
   },
   4: {

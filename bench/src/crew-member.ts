@@ -1,5 +1,5 @@
 /**
- * A worker process: opens one system in one configuration, connects, works when told "go", reports how many bodies have
+ * A worker process: opens one system in one configuration, connects, works when told "go", reports how many handlers have
  * run, and ends when told "stop".
  */
 import { sharedNow } from "./clock.ts";

@@ -76,7 +76,7 @@ async function fan(contender: Contender, { count = 3 }: PhaseOptions): Promise<F
   return { "1,000: ms/node": small, "10,000: ms/node": large, "10,000 × 1,000": large / small };
 }
 
-/** From the end of a node's body to the begin of the next one's; and from a send to the begin of its body. */
+/** From the end of a node's handler to the begin of the next one's; and from a send to the begin of its handler. */
 async function chain(
   contender: Contender,
   { count = 1_000, singles = 100 }: PhaseOptions,

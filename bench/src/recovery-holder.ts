@@ -1,5 +1,5 @@
 /**
- * A worker process that says when a body begins. A "victim" runs one task and never ends it; the "survivor" ends what it
+ * A worker process that says when a handler begins. A "victim" runs one task and never ends it; the "survivor" ends what it
  * gets at once. Victims are killed, so it is never told to stop otherwise.
  */
 import { loadSystem } from "./systems/all.ts";

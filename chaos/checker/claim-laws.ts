@@ -14,7 +14,7 @@ export const claimLaws: readonly Law[] = [
        where status is null and claim_id is null`,
   },
   {
-    says: "a value or an error was said by the body of the claim that it is stored under",
+    says: "a value or an error comes from the handler of the claim that it is stored under",
     broken: `
       select task_id::text as task, null::bigint as seq, 'said by ' || (result ->> 'claim') || ', stored under ' || claim_id as detail
         from posthaste.finished_tasks
@@ -85,7 +85,7 @@ export const claimLaws: readonly Law[] = [
        where c.attempt_no is distinct from e.attempt_no or c.worker_id is distinct from e.worker_id`,
   },
   {
-    says: "a claim runs its body once",
+    says: "a claim runs its handler once",
     broken: `
       select task_id::text as task, null::bigint as seq, count(*) || ' effects of claim ' || claim_id as detail
         from chaos.effects group by task_id, claim_id having count(*) > 1`,

@@ -34,7 +34,7 @@ export function isWrong({ name, input, result }: Omit<CompletedRun, "id">): bool
 /** @param log of all workers */
 export function repairedRuns(log: readonly Readonly<Record<string, unknown>>[]): Violation[] {
   return log
-    .filter(({ message }) => /^a run (?:was|is) stuck/.test(String(message)))
+    .filter(({ message }) => /^workflow run (?:was|is) stuck/.test(String(message)))
     .map((line) => ({
       law: "no run has to be repaired",
       task: String(line["workflowId"]),

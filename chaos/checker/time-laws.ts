@@ -14,7 +14,7 @@ export const timeLaws: readonly Law[] = [
               and attempt_no not in (run_before, run_before - case from_status when 'RUNNING' then 1 else 0 end))`,
   },
   {
-    says: "every body that began is kept as one attempt",
+    says: "every handler that began is kept as one attempt",
     broken: `
       select task_id::text as task, null::bigint as seq, 'attempts ' || string_agg(attempt_no::text, ', ' order by attempt_no) as detail
         from (

@@ -1,4 +1,4 @@
-/** The demo's tasks. Every body writes what it does into a ledger outside the database, which the demo compares with it. */
+/** The demo's tasks. Every handler writes what it does into a ledger outside the database, which the demo compares with it. */
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

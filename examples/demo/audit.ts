@@ -7,7 +7,7 @@ export interface Audit {
   readonly lines: readonly string[];
   /** Acknowledged, and not ended in the database. */
   readonly lost: number;
-  /** Whose body came to its end more than once, other than in an attempt that a killed worker did not live to report. */
+  /** Whose handler came to its end more than once, other than in an attempt that a killed worker did not live to report. */
   readonly finishedTwice: number;
   readonly problems: readonly string[];
 }
@@ -48,7 +48,7 @@ export async function audit(
   const problems = rows.flatMap((row) => {
     const { id, name, status, attempt_no } = row;
     const seen = begun.get(id) ?? 0;
-    // A worker may be killed between its claim and the first line of the body.
+    // A worker may be killed between its claim and the first line of the handler.
     if (seen > attempt_no || seen < attempt_no - row.cut.length)
       return [`${name} ${id}: ${attempt_no} attempts in the database, ${seen} in the ledger`];
     if (status === TaskStatus.COMPLETED && !done.has(id))

@@ -17,7 +17,7 @@ cards.set("bob's", "good");
 Object.assign(bodies, { order: 0, paid: 0, label: 0, audit: 0, parcels: 0 });
 await declined.retryFrom("paid");
 await report("o-2, with the card mended, from paid on", declined);
-console.log("bodies that ran for it:", bodies);
+console.log("handlers that ran for it:", bodies);
 
 const [, paid] = await declined.nodes();
 console.log("what paid was before:", paid?.earlier.map(({ error }) => error?.code).join(", "));

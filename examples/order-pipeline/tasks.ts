@@ -12,7 +12,7 @@ const orders = new Map([
   ["o-2", { card: "bob's", total: 45, address: "2 Hill Road", items: ["lamp", "oil", "wick"] }],
 ]);
 
-/** How often each body ran, to see what is run again and what is not. */
+/** How often each handler ran, to see what is run again and what is not. */
 export const bodies = { order: 0, paid: 0, label: 0, audit: 0, parcels: 0 };
 
 export const fetchOrder = defineTask({

@@ -74,6 +74,22 @@ export default defineConfig({
           testTimeout: 1_200_000,
         },
       },
+      {
+        // Tests of apps with a worker of their own, which `database` runs with direct start: each task is claimed.
+        // The other files of test/faults do not depend on it: their workers are behind a faulty wire or are not made by the helper.
+        test: {
+          name: "claimed",
+          include: [
+            "test/{client,hooks,liveness,recovery,retention,security,threads,worker,workflows}/**/*.test.ts",
+            "test/faults/real-errors.test.ts",
+          ],
+          exclude: [...long, "test/workflows/oracle-*.test.ts"],
+          env: { POSTHASTE_TEST_DIRECT_START: "off" },
+          globalSetup: ["test/support/start-server.ts"],
+          ...shared,
+          ...patience,
+        },
+      },
     ],
   },
 });

@@ -29,7 +29,7 @@ export function findBinaries(wanted: "npm" | "installed" | undefined): Binaries[
     if (hasServer(directory)) return [{ directory, origin: OVERRIDE }];
     throw new EmbeddedPostgresError(
       "CONFIG_INVALID",
-      `${OVERRIDE} is ${directory}, which holds no initdb and postgres`,
+      `${OVERRIDE} is ${directory}, which contains no initdb and postgres`,
     );
   }
   return [...(wanted === "installed" ? [] : fromNpm()), ...(wanted === "npm" ? [] : fromSystem())];

@@ -117,7 +117,7 @@ function refuseToRemove(layout: Layout): void {
   if (found === undefined) return;
   throw new EmbeddedPostgresError(
     "CONFIG_INVALID",
-    `A disposable PostgreSQL removes its directory in the end, and ${layout.root} holds other things (${found})`,
+    `A disposable PostgreSQL removes its directory at the end, but ${layout.root} contains other files (${found})`,
   );
 }
 

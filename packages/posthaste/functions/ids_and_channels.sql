@@ -10,8 +10,8 @@ create or replace function @schema.worker_channel(worker uuid) returns text
 language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp
 return 'ph_' || substr(encode(sha256(convert_to('@schema_name' || '/worker/' || worker, 'UTF8')), 'hex'), 1, 32);
 
--- Time-ordered ids (RFC 9562, version 7), as the TypeScript client makes them. What it names was looked up when it was
--- made; without a setting of its own it is inlined (a tenth of the time, and workflows make an id for every node).
+-- Time-ordered ids (RFC 9562, version 7), as the TypeScript client makes them. Its names were resolved when it was created;
+-- without a search_path setting it is inlined (a tenth of the time, and workflows make an id for every node).
 create or replace function @schema.uuid_v7() returns uuid
 language sql volatile parallel safe
 return encode(
@@ -33,12 +33,12 @@ begin
 end
 $$;
 
--- Tells those who wait for these tasks that they have ended, each on its own channel, 200 ids a message (a message
--- holds 8,000 bytes). To be called in a statement of its own after the commit that ended them: in the same one, a
--- waiter that registers meanwhile and this look-up can miss each other. While the queue is full, waiters stay registered.
--- A row that somebody else is deleting is skipped: its waiter is being told, or is leaving. Who never waits cannot
--- deadlock, and these rows are never updated, so a ctid stays what it was. Without sequential scans: with
--- one, a plan from an emptier moment compared the place of every waiter with the place of every row to delete.
+-- Notifies the waiters of these tasks that they have ended, each on its own channel, 200 ids a message (a message holds 8,000
+-- bytes). Called in a statement of its own after the commit that ended the tasks: inside the same statement, a waiter that
+-- registers meanwhile and this look-up could miss each other. While the notification queue is full, waiters stay registered.
+-- A row that another session is deleting is skipped: its waiter is being notified, or is leaving. A statement that never waits
+-- cannot deadlock, and these rows are never updated, so a ctid stays valid. Without sequential scans: with one, a plan from an
+-- emptier moment compared every waiter with every row to delete.
 create or replace function @schema.notify_waiters(ids uuid[]) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare

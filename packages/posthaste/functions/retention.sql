@@ -1,8 +1,8 @@
--- What is over is deleted after a while: one function for each category, a batch at a time, oldest first.
+-- Deletes old records: one function for each category, a batch at a time, oldest first.
 --
--- A worker prunes what is old, and can delete nothing else. Each call is one statement, so that a crash leaves nothing half
--- deleted. Rows that somebody has locked are left for the next round: who never waits holds up nobody, and two that prune at
--- once share the work. None of the rows is ever updated once it is old, so a ctid stays what it was.
+-- A worker may delete old records only through these functions. Each call is one statement, so that a crash leaves nothing half
+-- deleted. Locked rows are left for the next round, so that two workers that prune at once share the work. Old rows are never
+-- updated, so a ctid stays valid.
 --
 -- enable_seqscan and enable_sort are off, because a session keeps the plans it made while the tables were empty. And a
 -- submission is looked up in a lateral query with a lock of its own, which cannot become a join: statistics from a moment
@@ -24,9 +24,8 @@ end
 $$;
 revoke all on function @schema.prune_heartbeats(integer, integer) from public;
 
--- States of workers, workers that have not been heard of and hold nothing, and recoveries, except where one still keeps
--- others from recovering its task. A worker whose row is gone and that wakes up after all registers anew. Served by the
--- two indexes on time, and by a look at what is under way and at the registry, which are small.
+-- Samples of workers, silent workers without tasks, and recoveries that no longer protect their task. A worker that returns after its
+-- row was deleted registers again. Served by the two indexes on time, and by scans of active_tasks and workers, which are small.
 create or replace function @schema.prune_worker_states(keep_hours integer, most integer) returns integer
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
 declare
@@ -62,13 +61,12 @@ end
 $$;
 revoke all on function @schema.prune_worker_states(integer, integer) from public;
 
--- Tasks that ended longer ago than that, found by their ids, which are in the order of sending: what ended before the
--- cutoff was sent before it. So two stretches of finished_tasks_id_idx are walked: ids from before the cutoff, and ids
--- that are ahead of the time, which there are none of unless a caller chose them or its clock is wrong. What lies between
--- comes before the cutoff in its turn. Tasks of a workflow stay with their workflow.
---   start: where an earlier call has got to, so that what is left standing (it was sent long ago and ended lately) is
---   walked over once. A call walks over ten times what it may delete.
---   reached: where the next one goes on. Null: there is no more.
+-- Tasks that ended before the cutoff, found by their ids, which are in the order of sending: a task that ended before the cutoff was
+-- sent before it. So two ranges of finished_tasks_id_idx are read: ids from before the cutoff, and ids from the future, which exist
+-- only if a caller chose them or its clock is wrong. Tasks of a workflow stay with their workflow.
+--   start: where an earlier call stopped, so that remaining tasks (sent long ago, ended lately) are read once. A call reads ten
+--   times the rows that it may delete.
+--   reached: where the next call continues. Null: there are no more.
 create or replace function @schema.prune_tasks(
   keep_hours integer, most integer, start uuid default '00000000-0000-0000-0000-000000000000',
   out pruned integer, out reached uuid
@@ -79,7 +77,7 @@ set enable_bitmapscan = off as $$
 declare
   cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
   sent_later constant uuid := @schema.first_id_at(cutoff);
-  -- Clocks differ a little, and what is fresh need not be looked at.
+  -- Clocks differ a little, and recent tasks need not be read.
   ahead constant uuid := @schema.first_id_at(statement_timestamp() + interval '1 hour');
   is_first constant boolean := start < sent_later;
   walk_from constant uuid := case when is_first then start else greatest(start, ahead) end;
@@ -150,11 +148,11 @@ $$;
 revoke all on function @schema.prune_tasks_of_own_id(integer, integer, timestamptz) from public;
 
 -- Runs that ended longer ago than that and are nested in no other, oldest first. Served by workflow_states_ended_idx,
--- workflows_parent_idx and primary keys. A tree counts as one, and is never deleted in part; a call deletes no further one
--- once it has so many nodes to delete. Whoever would change a run holds the row of its root: what is locked is left for
--- the next time. Tasks are found by their nodes, because no index leads from a run to its tasks.
---   since: where an earlier call has got to, so that what is left standing is walked over once.
---   reached: where the next one goes on. Null: there is no more.
+-- workflows_parent_idx and primary keys. A tree is deleted as a whole; a call takes no further
+-- tree once it has enough nodes to delete. A session that changes a run holds the row of its root: locked trees are left for the
+-- next call. Tasks are found by their nodes, because no index leads from a run to its tasks.
+--   since: where an earlier call stopped, so that remaining runs are read once.
+--   reached: where the next call continues. Null: there are no more.
 create or replace function @schema.prune_workflows(
   keep_hours integer, most integer, since timestamptz default '-infinity', out pruned integer, out reached timestamptz
 )
@@ -200,7 +198,7 @@ begin
     end if;
   end loop;
   if pruned = 0 then return; end if;
-  -- One that has not ended, whoever has made it so, must not lose what was sent.
+  -- A task that has not ended, for whatever reason, must not lose its submission.
   select coalesce(array_agg(ended.ctid), '{}'), coalesce(array_agg(ended.task_id), '{}') into places, ids
     from (
       select task_id from @schema.workflow_nodes where workflow_id = any (runs) and task_id is not null

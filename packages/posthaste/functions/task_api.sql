@@ -59,7 +59,7 @@ begin
 end
 $$;
 
--- What an end says that nobody but the engine decided. domain/errors.ts has the same words.
+-- The errors of cancelled and expired tasks. domain/errors.ts has the same codes.
 create or replace function @schema.cancelled_error() returns jsonb
 language sql immutable
 return '{"code": "TASK_CANCELLED", "message": "the task was cancelled"}'::jsonb;
@@ -68,11 +68,11 @@ create or replace function @schema.expired_error() returns jsonb
 language sql immutable
 return '{"code": "TASK_EXPIRED", "message": "the task did not start before its goodUntil"}'::jsonb;
 
--- enable_seqscan is off in what follows: a session keeps the plans it made while the tables were empty, and there a scan
--- of the whole table looked cheapest. It would stay so with a million rows, until the next ANALYZE.
+-- enable_seqscan is off in these functions: a session keeps the plans it made while the tables were empty, when a scan of the whole
+-- table was cheapest. It would keep them with a million rows, until the next ANALYZE.
 
--- Where a task's row in ready_tasks is, if it has one: by the place that its submission names, or by its id if it came
--- back into the line. Ready rows are never updated, so within a statement a ctid stays what it is.
+-- The ctid of a task's row in ready_tasks, if it has one: found by the place of its submission, or by its id if it returned to its
+-- queue. Ready rows are never updated, so within a statement a ctid stays valid.
 create or replace function @schema.ready_row(id uuid) returns setof tid
 language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
 begin atomic
@@ -89,8 +89,8 @@ begin atomic
   select ctid from @schema.ready_tasks where task_id = ready_row.id and attempt_no is not null;
 end;
 
--- 'cancelled': it was not running and never will. 'requested': it is running; its worker is told, and when its body
--- has ended it ends CANCELLED. 'finished': too late. Null: there is no such task.
+-- 'cancelled': it was not running and never will. 'requested': it is running; its worker is notified, and it ends CANCELLED when its
+-- handler has ended. 'finished': too late. Null: there is no such task.
 --
 -- The functions that may end a task advance the workflow of which it is a node: they lock its run first.
 create or replace function @schema.cancel(id uuid) returns text
@@ -116,7 +116,7 @@ declare
   its_claim uuid;
 begin
   for round in 1..1000 loop
-    -- Claimed, but its body has not begun: the claim's owner will find that its claim is gone.
+    -- Claimed, and its handler has not begun: the worker finds that its claim is gone.
     if @schema.end_task(cancel_task.id, 'CANCELLED', @schema.cancelled_error(), false) then return 'cancelled'; end if;
 
     update @schema.active_tasks
@@ -170,8 +170,8 @@ begin
 end
 $$;
 
--- Takes a claimed or running task from its owner and puts it back at its old place in the line. The owner's late
--- result changes nothing. 'requeued', 'cancelled' (its cancellation had been requested), 'pending' (nobody held it),
+-- Takes a claimed or running task from its worker and returns it to its old place in the queue. A late result of the worker changes
+-- nothing. 'requeued', 'cancelled' (its cancellation had been requested), 'pending' (it was not claimed),
 -- 'finished', or null: there is no such task.
 create or replace function @schema.requeue(id uuid) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
@@ -218,7 +218,7 @@ begin
 end
 $$;
 
--- Ends a task that has not ended as FAILED with this code, whoever holds it. 'failed', 'finished', or null: there is
+-- Ends a task that has not ended as FAILED with this code, claimed or not. 'failed', 'finished', or null: there is
 -- no such task.
 create or replace function @schema.fail(id uuid, code text, message text default null) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
@@ -246,8 +246,8 @@ begin
 end
 $$;
 
--- Nothing of a paused queue is claimed or started; what runs goes on. Workers are told at once, and see it for
--- themselves at their next claim. True if that changed anything.
+-- No worker claims or starts tasks of a paused queue; running tasks go on. Workers are notified at once, and every claim checks it.
+-- True if this changed the queue.
 create or replace function @schema.pause_queue(name text) returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin

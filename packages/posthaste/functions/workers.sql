@@ -1,8 +1,7 @@
--- What workers ask about all of them together: the load of capped queues, and how long the server has been up.
+-- The load of capped queues, and how long the server has been up.
 
--- How many tasks of each queue are under way that were claimed under a cap: those that run, and with `with_claimed` also
--- those that are claimed and whose lease holds. Served by active_tasks_capped_idx, which passes over what has ended since
--- the last vacuum cheaper than the table does (eight times fewer pages).
+-- How many tasks of each queue that were claimed under a cap are under way: running tasks, and with `with_claimed` also claimed tasks
+-- whose lease holds. Served by active_tasks_capped_idx, which skips dead rows at an eighth of the pages that the table would read.
 create or replace function @schema.queue_load(with_claimed boolean) returns table (queue text, held integer)
 language plpgsql stable set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_indexscan = on as $$
@@ -30,8 +29,8 @@ exception when others then
 end
 $$;
 
--- Since when workers can have been heard here without a break that was the server's: its start, or its promotion. Null: nobody
--- has seen this timeline yet, so nobody is judged.
+-- Since when heartbeats could be written without a break of the server: its start or its promotion. Null: no worker has seen this
+-- timeline yet, so no worker is judged.
 create or replace function @schema.up_since() returns timestamptz
 language sql stable
 set search_path = pg_catalog, pg_temp

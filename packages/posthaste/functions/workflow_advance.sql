@@ -1,12 +1,11 @@
--- How a run advances, in call order: lock, advance, count, resolve the dependents, start what is ready, end.
+-- How a run advances, in call order: lock, advance, count, resolve the dependents, start ready nodes, end runs.
 --
--- All of this runs under the lock of the run's root, in the transaction that ended a task, started a run, or let it go on. It
--- goes in waves, each of them a handful of statements for all nodes concerned: nodes that have ended are counted for
--- their dependents; a dependent that has what it needs becomes READY, one that can never have it is SKIPPED, which is an end
--- again. Counters say when: nothing is ever recounted. When no node is left to look at, runs without open nodes end, and that
--- may be the end of a node one level up.
+-- All of this runs under the lock of the run's root, in the transaction that ended a task, or started or resumed a run. It
+-- goes in waves, each of them a handful of statements for all nodes of the wave: ended nodes are counted for their dependents; a
+-- dependent whose needs are met becomes READY, one whose needs can no longer be met is SKIPPED, which is an end again. Counters decide;
+-- nothing is recounted. After the last wave, runs without open nodes end, which may end a node one level up.
 
--- Locks the trees of the runs whose nodes these tasks are. Before anything of the tasks is locked.
+-- Locks the trees of the runs whose nodes these tasks are. Called before rows of the tasks are locked.
 create or replace function @schema.lock_runs_of(task_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set plan_cache_mode = force_generic_plan as $$
@@ -20,8 +19,7 @@ end
 $$;
 revoke all on function @schema.lock_runs_of(uuid[]) from public;
 
--- Locks the trees of these runs, in id order. What is read afterwards, in statements of their own, is as its last holder
--- left it.
+-- Locks the trees of these runs, in id order. Later statements read the state that the last holder committed.
 create or replace function @schema.lock_runs(ids uuid[]) returns void
 language plpgsql volatile as $$
 begin
@@ -33,7 +31,7 @@ end
 $$;
 
 -- Generic plans: for one node, planning the dozen statements of a wave took four times as long as running them, and every
--- call planned them anew, since a plan made for an array of one always looks cheaper than one made for any.
+-- call planned them again, since a custom plan for an array of one always looks cheaper than the generic one.
 
 -- Advances the runs of which these tasks, which have ended, are nodes. The caller holds the lock of their roots.
 create or replace function @schema.advance_workflows(task_ids uuid[]) returns jsonb
@@ -44,16 +42,23 @@ declare
   ended @schema.ended_node[];
   items @schema.ended_node[];
 begin
-  with outcome as materialized (
-    select n.place, f.status = 'COMPLETED' and f.result is not null as is_success
+  -- A fan-out ends many items at once: their run and their node are looked up once for all of them.
+  with named as materialized (
+    select s.workflow_id, split_part(s.node, '[', 1) as id, array_agg(s.task_id) as tasks,
+           array_agg(case when s.node like '%]' then split_part(rtrim(s.node, ']'), '[', 2)::integer else -1 end) as items,
+           array_agg(f.status = 'COMPLETED' and f.result is not null) as successes
       from @schema.submissions as s
      cross join lateral @schema.end_of(s.task_id) as f
-     cross join lateral @schema.run_of(s.workflow_id) as w
-     cross join lateral @schema.node_called(w.graph_id, split_part(s.node, '[', 1)) as g
-     cross join lateral @schema.node_at(s.workflow_id, g.node_no,
-       case when s.node like '%]' then split_part(rtrim(s.node, ']'), '[', 2)::integer else -1 end) as n
      where s.task_id = any (task_ids) and s.workflow_id is not null
-       and n.task_id = s.task_id and n.status = 'ENQUEUED'
+     group by s.workflow_id, split_part(s.node, '[', 1)
+  ), outcome as materialized (
+    select n.place, e.is_success
+      from named
+     cross join lateral @schema.run_of(named.workflow_id) as w
+     cross join lateral @schema.node_called(w.graph_id, named.id) as g
+     cross join lateral unnest(named.tasks, named.items, named.successes) as e (task_id, item, is_success)
+     cross join lateral @schema.node_at(named.workflow_id, g.node_no, e.item) as n
+     where n.task_id = e.task_id and n.status = 'ENQUEUED'
   ), changed as (
     update @schema.workflow_nodes as n
        set status = case when outcome.is_success then 'COMPLETED' else 'FAILED' end, ended_at = clock_timestamp()
@@ -214,7 +219,7 @@ begin
            (count(*) filter (where e.status = 'FAILED'))::integer as failed,
            (count(*) filter (where e.status = 'FAILED' and not g.is_optional))::integer as failed_required
       from unnest(ended) as e
-     cross join lateral @schema.plan_of(e.graph_id, e.node_no) as g
+     cross join lateral @schema.graph_node(e.graph_id, e.node_no) as g
      group by e.workflow_id, e.graph_id
   ), run as materialized (
     select tally.*, s.place from tally cross join lateral @schema.state_of(tally.workflow_id) as s
@@ -237,7 +242,7 @@ begin
 end
 $$;
 
--- Counts nodes that have ended for the nodes that need them. Returns those that have what they need, and those that never will.
+-- Counts ended nodes for their dependents. Returns the dependents whose needs are met, and those whose needs can no longer be met.
 create or replace function @schema.resolve_dependents(
   sources @schema.ended_node[], out ended @schema.ended_node[], out ready @schema.ready_node[]
 )
@@ -256,7 +261,7 @@ begin
   ), waiting as materialized (
     select counted.deps_met, counted.deps_failed, g.needs, g.required, n.place
       from counted
-     cross join lateral @schema.plan_of(counted.graph_id, counted.to_no) as g
+     cross join lateral @schema.graph_node(counted.graph_id, counted.to_no) as g
      cross join lateral @schema.node_at(counted.workflow_id, counted.to_no, -1) as n
      where n.status = 'PENDING'
   ), judged as (
@@ -278,8 +283,7 @@ begin
 end
 $$;
 
--- Starts nodes that have what they need, each in the way of its kind. In a run that is PAUSED only gates are passed; the
--- others stay READY.
+-- Starts nodes whose needs are met, by their kind. In a PAUSED run only gates are passed; other nodes stay READY.
 create or replace function @schema.start_nodes(
   nodes @schema.ready_node[], out ended @schema.ended_node[], out items @schema.ended_node[],
   out ready @schema.ready_node[], out woken jsonb
@@ -291,7 +295,7 @@ declare
   part record;
 begin
   select array_agg(distinct g.kind) into kinds
-    from unnest(nodes) as r cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g;
+    from unnest(nodes) as r cross join lateral @schema.graph_node(r.graph_id, r.node_no) as g;
   woken := '[]';
   if kinds && array['any', 'quorum', 'when'] then
     ended := @schema.pass_gates(nodes);
@@ -308,7 +312,7 @@ begin
     for fan in
       select r.workflow_id, r.graph_id, r.node_no
         from unnest(nodes) as r
-       cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g
+       cross join lateral @schema.graph_node(r.graph_id, r.node_no) as g
        cross join lateral @schema.state_of(r.workflow_id) as s
        where g.kind = 'each' and s.status = 'RUNNING'
     loop
@@ -322,7 +326,7 @@ begin
 end
 $$;
 
--- Gates that have what they need: decided at once.
+-- Decides gates whose needs are met.
 create or replace function @schema.pass_gates(ready @schema.ready_node[]) returns @schema.ended_node[]
 language plpgsql volatile as $$
 declare
@@ -332,7 +336,7 @@ begin
     select r.workflow_id, g.kind, g.sources, n.place,
            g.kind <> 'when' or @schema.condition_holds(r.workflow_id, g.condition, w.input) as holds
       from unnest(ready) as r
-     cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g
+     cross join lateral @schema.graph_node(r.graph_id, r.node_no) as g
      cross join lateral @schema.run_of(r.workflow_id) as w
      cross join lateral @schema.node_at(r.workflow_id, r.node_no, -1) as n
      where g.is_gate
@@ -355,8 +359,8 @@ begin
 end
 $$;
 
--- Sends the tasks of nodes; or, with the array that a fan-out is over, the tasks of its READY items. Those that cannot be sent
--- have failed.
+-- Sends the tasks of nodes; or, with the array that a fan-out is over, the tasks of its items that are READY or have no row yet.
+-- Those that cannot be sent have failed.
 create or replace function @schema.send_tasks(
   nodes @schema.ready_node[], elements jsonb,
   out ended @schema.ended_node[], out failed_items @schema.ended_node[], out woken jsonb
@@ -366,45 +370,56 @@ declare
   moment constant timestamptz := clock_timestamp();
 begin
   with rendered as materialized (
-    select r.workflow_id, n.place, listed.item, g.id, g.task_name, g.queue, g.priority, g.options, g.flags,
+    select r.workflow_id, r.graph_id, r.node_no, whole.retries, n.place, listed.item,
+           g.id, g.task_name, g.queue, g.priority, g.options, g.flags,
            g.good_until is not null as is_dated, @schema.uuid_v7() as task_id,
            coalesce(@schema.render(r.workflow_id, g.input, w.input, listed.element, nullif(listed.item, -1)), 'null') as input,
-           @schema.node_deadline(r.workflow_id, g, w.input, listed.element, nullif(listed.item, -1), moment) as good_until
+           case when g.good_for_ms is not null or g.good_until is not null then
+             @schema.node_deadline(r.workflow_id, g, w.input, listed.element, nullif(listed.item, -1), moment) end as good_until
       from unnest(nodes) as r
-     cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g
+     cross join lateral @schema.graph_node(r.graph_id, r.node_no) as g
      cross join lateral @schema.state_of(r.workflow_id) as s
      cross join lateral @schema.run_of(r.workflow_id) as w
+     cross join lateral (
+       select retries from @schema.workflow_nodes
+        where workflow_id = r.workflow_id and node_no = r.node_no and item = -1 limit 1
+     ) as whole
      cross join lateral @schema.listed_items(elements) as listed
-     cross join lateral @schema.node_at(r.workflow_id, r.node_no, listed.item) as n
-     where g.task_name is not null and (g.kind = 'each') = (listed.item >= 0) and s.status = 'RUNNING' and n.status = 'READY'
+      left join lateral @schema.node_at(r.workflow_id, r.node_no, listed.item) as n on true
+     where g.task_name is not null and (g.kind = 'each') = (listed.item >= 0) and s.status = 'RUNNING'
+       and coalesce(n.status, 'READY') = 'READY'
   ), due as not materialized (
-    select rendered.*, is_dated and good_until is null as is_bad from rendered
+    select rendered.*, case when is_dated and good_until is null then 'FAILED' else 'ENQUEUED' end as status,
+           case when is_dated and good_until is null then
+             @schema.not_started('the value for goodUntil is not an instant') end as error
+      from rendered
   ), sent as (
     insert into @schema.submissions
       (task_id, sent_at, good_until, workflow_id, priority, name, queue, node, input, options, flags)
     select task_id, moment, good_until, workflow_id, priority, task_name, queue,
            case when item < 0 then id else id || '[' || item || ']' end, input, options, flags
-      from due where not is_bad
+      from due where error is null
   ), lined as (
     insert into @schema.ready_tasks (task_id, enqueued_at, good_until, priority, queue)
-    select task_id, moment, good_until, priority, queue from due where not is_bad
+    select task_id, moment, good_until, priority, queue from due where error is null
   ), changed as (
     update @schema.workflow_nodes as n
-       set status = case when due.is_bad then 'FAILED' else 'ENQUEUED' end,
-           task_id = case when not due.is_bad then due.task_id end,
-           ended_at = case when due.is_bad then clock_timestamp() end,
-           error = case when due.is_bad then @schema.not_started('the value for goodUntil is not an instant') end
+       set status = due.status, error = due.error, task_id = case when due.error is null then due.task_id end,
+           ended_at = case when due.error is not null then moment end
       from due
      where n.ctid = due.place
-    returning n.workflow_id, n.graph_id, n.node_no, n.status, n.item, due.queue, due.priority
+  ), made as (
+    insert into @schema.workflow_nodes (workflow_id, node_no, item, graph_id, retries, status, task_id, ended_at, error)
+    select workflow_id, node_no, item, graph_id, retries, status, case when error is null then task_id end,
+           case when error is not null then moment end, error
+      from due where place is null
   )
-  select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node)
-           filter (where status = 'FAILED' and item < 0),
-         array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node)
-           filter (where status = 'FAILED' and item >= 0),
-         jsonb_agg(distinct jsonb_build_array(queue, priority)) filter (where status <> 'FAILED')
+  select array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item < 0),
+         array_agg(row(workflow_id, graph_id, node_no, status)::@schema.ended_node) filter (where item >= 0),
+         (select jsonb_agg(jsonb_build_array(queue, priority))
+            from (select distinct queue, priority from due where error is null) as lanes)
     into ended, failed_items, woken
-    from changed;
+    from due where error is not null;
 end
 $$;
 
@@ -424,23 +439,29 @@ create or replace function @schema.not_started(message text) returns jsonb
 language sql immutable
 return jsonb_build_object('code', 'WORKFLOW_ENQUEUE_FAILED', 'message', message);
 
--- Starts the runs that these nodes nest; or, with the array that a fan-out is over, those of its READY items.
+-- Starts the runs that these nodes nest; or, with the array that a fan-out is over, those of its items that
+-- are READY or have no row yet.
 create or replace function @schema.start_nested(nodes @schema.ready_node[], elements jsonb) returns @schema.ready_node[]
 language plpgsql volatile as $$
 declare
   new_runs @schema.workflows[];
 begin
   with due as materialized (
-    select r.workflow_id, r.node_no, listed.item, n.place, g.child_graph_id, c.name, w.root_id, @schema.uuid_v7() as child_id,
+    select r.workflow_id, r.graph_id, r.node_no, whole.retries, listed.item, n.place, g.child_graph_id, c.name, w.root_id,
+           @schema.uuid_v7() as child_id,
            coalesce(@schema.render(r.workflow_id, g.input, w.input, listed.element, nullif(listed.item, -1)), 'null') as input
       from unnest(nodes) as r
-     cross join lateral @schema.plan_of(r.graph_id, r.node_no) as g
+     cross join lateral @schema.graph_node(r.graph_id, r.node_no) as g
      cross join lateral @schema.graph_of(g.child_graph_id) as c
      cross join lateral @schema.state_of(r.workflow_id) as s
      cross join lateral @schema.run_of(r.workflow_id) as w
+     cross join lateral (
+       select retries from @schema.workflow_nodes
+        where workflow_id = r.workflow_id and node_no = r.node_no and item = -1 limit 1
+     ) as whole
      cross join lateral @schema.listed_items(elements) as listed
-     cross join lateral @schema.node_at(r.workflow_id, r.node_no, listed.item) as n
-     where (g.kind = 'each') = (listed.item >= 0) and s.status = 'RUNNING' and n.status = 'READY'
+      left join lateral @schema.node_at(r.workflow_id, r.node_no, listed.item) as n on true
+     where (g.kind = 'each') = (listed.item >= 0) and s.status = 'RUNNING' and coalesce(n.status, 'READY') = 'READY'
   ), started as (
     insert into @schema.workflows
       (workflow_id, root_id, parent_id, parent_node, parent_item, started_at, graph_id, name, input)
@@ -450,13 +471,16 @@ begin
     update @schema.workflow_nodes as n set status = 'RUNNING', child_id = due.child_id
       from due
      where n.ctid = due.place
+  ), made as (
+    insert into @schema.workflow_nodes (workflow_id, node_no, item, graph_id, retries, status, child_id)
+    select workflow_id, node_no, item, graph_id, retries, 'RUNNING', child_id from due where place is null
   )
   select array_agg(started::@schema.workflows) into new_runs from started;
   return case when new_runs is not null then @schema.open_runs(new_runs) end;
 end
 $$;
 
--- Runs that are to be: their rows, and the rows of their nodes. Returns the nodes that need nothing.
+-- Inserts the state rows of new runs and the rows of their nodes. Returns the nodes that need nothing.
 create or replace function @schema.open_runs(new_runs @schema.workflows[]) returns @schema.ready_node[]
 language plpgsql volatile as $$
 declare
@@ -509,11 +533,6 @@ begin
                        case when is_list then 'COMPLETED' else 'FAILED' end)::@schema.ended_node];
     return;
   end if;
-  -- As often started over as their node was: what they are stands beside what earlier items were.
-  insert into @schema.workflow_nodes (workflow_id, node_no, item, graph_id, status, retries)
-  select node.workflow_id, node.node_no, listed.no, node.graph_id, 'READY', n.retries
-    from @schema.workflow_nodes as n cross join generate_series(0, count - 1) as listed (no)
-   where n.workflow_id = node.workflow_id and n.node_no = node.node_no and n.item = -1;
   select started.failed_items, started.ready, started.woken into failed_items, ready, woken
     from @schema.start_items(node, elements) as started;
 end
@@ -526,7 +545,7 @@ create or replace function @schema.start_items(
 )
 language plpgsql volatile as $$
 begin
-  if (select child_graph_id is null from @schema.plan_of(node.graph_id, node.node_no)) then
+  if (select child_graph_id is null from @schema.graph_node(node.graph_id, node.node_no)) then
     select sent.failed_items, sent.woken into failed_items, woken from @schema.send_tasks(array[node], elements) as sent;
   else
     ready := @schema.start_nested(array[node], elements);
@@ -583,7 +602,7 @@ begin
 end
 $$;
 
--- What a run failed with, or was paused by: its first failed node that mattered.
+-- The error that a run failed with, or was paused by: of its first failed node that is not optional.
 create or replace function @schema.run_error(run uuid, graph integer, success jsonb) returns jsonb
 language plpgsql stable as $$
 declare
@@ -592,7 +611,7 @@ declare
 begin
   select g.id, @schema.node_error(run, n.node_no, -1) as error into failed
     from @schema.workflow_nodes as n
-   cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
+   cross join lateral @schema.graph_node(n.graph_id, n.node_no) as g
    where n.workflow_id = run and n.item = -1 and n.status = 'FAILED'
      and case when cases is null then not g.is_optional
               else exists (select from jsonb_array_elements(cases) as one_case where one_case ? g.id) end

@@ -1,5 +1,5 @@
--- What operators and handles call: runs are paused, resumed or cancelled. Each function locks what it concerns, unless it says
--- otherwise, and tells workers and waiters by itself.
+-- Pausing, resuming and cancelling runs, for handles and operators. Each function locks its runs, unless its comment says otherwise, and
+-- notifies workers and waiters itself.
 
 -- {"changed": true | false, …}, or null: there is no such run.
 create or replace function @schema.pause_workflow(id uuid) returns jsonb
@@ -18,7 +18,7 @@ end
 $$;
 revoke all on function @schema.pause_workflow(uuid) from public;
 
--- Pauses runs, with what is nested in them. Under the lock of their roots. Returns those that it paused.
+-- Pauses runs and the runs nested in them. The caller holds the lock of their roots. Returns the paused runs.
 create or replace function @schema.halt_runs(ids uuid[]) returns uuid[]
 language plpgsql volatile as $$
 declare
@@ -39,8 +39,8 @@ begin
 end
 $$;
 
--- Takes tasks of these runs out of the line that have not begun: as if they had never been sent. A task that moves while
--- one statement looks is seen by the next.
+-- Deletes waiting and claimed tasks of these runs, as if they had never been sent. A task that moves during one statement is found by
+-- the next.
 create or replace function @schema.withdraw_pending(runs uuid[]) returns void
 language plpgsql volatile as $$
 declare
@@ -49,7 +49,7 @@ begin
   loop
     queued := array(select task_id from @schema.workflow_nodes
                      where workflow_id = any (runs) and status = 'ENQUEUED' order by task_id);
-    -- In the order of those who start what they have fetched ahead.
+    -- In the lock order of workers that start prefetched tasks.
     perform from @schema.active_tasks where task_id = any (queued) and started_at is null order by task_id for update;
     with unlined as (
       delete from @schema.ready_tasks
@@ -115,8 +115,7 @@ begin
 end
 $$;
 
--- Starts everything of these runs, which are RUNNING, that is READY, and ends those that have nothing open. Fan-outs are told
--- apart before their runs' inputs are read: 10,000 items compared their input, a list of 10,000, with each other's.
+-- Starts all READY nodes of these RUNNING runs, and ends runs without open nodes. Fan-outs are separated before their inputs are read: 10,000 items compared their input, a list of 10,000, with each other's.
 create or replace function @schema.release_runs(runs uuid[], ended @schema.ended_node[], ready @schema.ready_node[]) returns jsonb
 language plpgsql volatile as $$
 declare
@@ -133,7 +132,7 @@ begin
          where workflow_id = any (runs) and item >= 0 and status = 'READY'
       ) as n
      cross join lateral @schema.run_of(n.workflow_id) as w
-     cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
+     cross join lateral @schema.graph_node(n.graph_id, n.node_no) as g
   loop
     select * into part from @schema.start_items(
       row(fan.workflow_id, fan.graph_id, fan.node_no)::@schema.ready_node,

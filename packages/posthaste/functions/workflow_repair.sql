@@ -1,7 +1,7 @@
--- Repairing runs whose rows contradict each other. No transaction of ours leaves such a state behind: this looks for what
--- nobody should have done, and for what a mistake of ours may do one day.
+-- Repairs runs whose rows contradict each other. No transaction of ours leaves such a state: this covers manual changes and possible
+-- bugs.
 
--- Runs that have not ended, in id order behind `after`, and for each what contradicts itself in it; a page of them. Served
+-- A page of open runs in id order after `after`, each with its contradictions. Served
 -- by workflow_states_open_idx, and for each run by primary keys.
 create or replace function @schema.find_stuck_workflows(after uuid, page integer)
 returns table (workflow_id uuid, found text[])
@@ -86,7 +86,7 @@ begin
     perform @schema.send_notifications(notifications);
     return notifications;
   end if;
-  -- A fan-out is counted anew, then a run: what ends below is counted on top, by the usual path.
+  -- Recounts a fan-out, then a run. Nodes that end below are counted by the usual path.
   update @schema.workflow_nodes as n
      set items_left = counted.open_items, items_failed = counted.failed_items
     from (
@@ -100,7 +100,7 @@ begin
   notifications := @schema.merge_notifications(notifications, @schema.advance_workflows(array(
     select n.task_id from @schema.workflow_nodes as n
      where n.workflow_id = repair_workflow.id and n.status = 'ENQUEUED' and n.task_id is not null)));
-  -- A task that nobody knows any more cannot end.
+  -- A task without rows cannot end.
   with gone as (
     update @schema.workflow_nodes as n
        set status = case when n.task_id is null then 'READY' else 'FAILED' end,
@@ -124,7 +124,7 @@ begin
   update @schema.workflow_nodes as n set status = 'READY', child_id = null
    where n.workflow_id = repair_workflow.id and n.status = 'RUNNING' and (n.item >= 0 or n.items_left is null)
      and not exists (select from @schema.workflow_states as nested where nested.workflow_id = n.child_id offset 0);
-  -- Fan-outs whose items are gone begin anew; those without an open item are over.
+  -- Fan-outs without item rows start again; fan-outs without open items end.
   update @schema.workflow_nodes as n set status = 'READY'
    where n.workflow_id = repair_workflow.id and n.item = -1 and n.status = 'RUNNING' and n.items_left > 0
      and not exists (select from @schema.workflow_nodes as i

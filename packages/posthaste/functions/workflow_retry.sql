@@ -1,6 +1,6 @@
--- Starting over from a failed node; and counting anew, which that and repairs have in common.
+-- Restarts from failed nodes; and recounts, which restarts and repairs share.
 
--- Starts failed nodes over, with all that follows them.
+-- Starts failed nodes and all their dependents again.
 -- {"answer": "retried", …}; or why not: "status" (with `status`, and whether it is being cancelled), "nested" (with its
 -- root), "unknown", "not failed" or "under way" (with `node`); or null: there is no such run.
 -- Custom plans: with its lists as constants PostgreSQL hashes them. A generic plan compares each of 10,000 nodes with each of
@@ -53,7 +53,7 @@ begin
   -- One of them that follows another starts over as its dependent.
   picked := array(select no from unnest(picked) as no where no <> all (following));
   select g.id into wrong
-    from @schema.workflow_nodes as n cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
+    from @schema.workflow_nodes as n cross join lateral @schema.graph_node(n.graph_id, n.node_no) as g
    where n.workflow_id = retry_workflow.id and n.node_no = any (following) and n.status in ('ENQUEUED', 'RUNNING')
    limit 1;
   if found then return jsonb_build_object('answer', 'under way', 'node', wrong.id); end if;
@@ -90,7 +90,7 @@ end
 $$;
 revoke all on function @schema.retry_workflow(uuid, text[]) from public;
 
--- Counts the nodes that waiting nodes need anew, as they stand now.
+-- Recounts the met and failed needs of waiting nodes.
 create or replace function @schema.recount_needs(run uuid) returns void
 language plpgsql volatile as $$
 begin
@@ -129,7 +129,7 @@ begin
              (count(*) filter (where n.status = 'FAILED'))::integer as failed,
              (count(*) filter (where n.status = 'FAILED' and not g.is_optional))::integer as failed_required
         from @schema.workflow_nodes as n
-       cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
+       cross join lateral @schema.graph_node(n.graph_id, n.node_no) as g
        where n.workflow_id = run and n.item = -1
     ) as counted
    where s.workflow_id = run;
@@ -145,7 +145,7 @@ begin
   with waiting as materialized (
     select n.ctid as place, g.needs - n.deps_failed < g.required as is_lost
       from @schema.workflow_nodes as n
-     cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
+     cross join lateral @schema.graph_node(n.graph_id, n.node_no) as g
      where n.workflow_id = run and n.item = -1 and n.status = 'PENDING'
        and (g.needs - n.deps_failed < g.required or n.deps_met >= g.required)
   ), judged as (

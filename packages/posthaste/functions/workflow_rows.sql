@@ -2,18 +2,17 @@
 --
 -- Where these tables are empty, a join with them may be planned as a walk through a whole index, since that costs as little as
 -- a look-up; sessions keep such plans, and a hundred thousand runs later one step of one run read 875,000 pages. With a limit
--- of their own these functions cannot become a join: the key is always looked up. For the same reason rows are updated by the
--- place where they were found, which nobody changes without the lock of the run's root, and where a table is joined it is by a
--- query with "offset 0".
+-- of their own these functions cannot become a join: the key is always looked up. For the same reason rows are updated by
+-- their ctid, which cannot change without the lock of the run's root, and tables are joined through a query with "offset 0".
 --
--- The functions of workflows are in PL/pgSQL, because what is decided here is decided inside the transaction that ends a
--- task, under a lock: no decision waits for another process while a lock is held, and whoever ends a task (a worker, the
--- reaper, an operator with psql) advances its run by the same rule.
+-- The functions of workflows are in PL/pgSQL, because they decide inside the transaction that ends a task, under a
+-- lock: no decision waits for another process while a lock is held, and workers, the reaper and operators with psql advance runs by
+-- the same rules.
 
-create or replace function @schema.plan_of(graph integer, node integer) returns setof @schema.graph_nodes
+create or replace function @schema.graph_node(graph integer, node integer) returns setof @schema.graph_nodes
 language sql stable rows 1
 begin atomic
-  select * from @schema.graph_nodes where graph_id = plan_of.graph and node_no = plan_of.node limit 1;
+  select * from @schema.graph_nodes where graph_id = graph_node.graph and node_no = graph_node.node limit 1;
 end;
 
 create or replace function @schema.run_of(run uuid) returns setof @schema.workflows

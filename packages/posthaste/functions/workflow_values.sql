@@ -1,6 +1,6 @@
--- Values: what the placeholders of a template are replaced with, and what nodes result in.
+-- Values: rendering of templates, and results of nodes.
 
--- A template with its placeholders replaced: what is missing is left out of an object, and stays null in an array.
+-- Renders a template: a missing value is left out of an object, and stays null in an array.
 -- `source`: {"template": …, "holes": [the placeholders]}
 create or replace function @schema.render(run uuid, source jsonb, run_input jsonb, item jsonb, item_no integer) returns jsonb
 language plpgsql stable as $$
@@ -101,7 +101,7 @@ declare
   output jsonb;
 begin
   select n.status, n.task_id, n.child_id, g.id into found_node
-    from @schema.node_at(run, node, which) as n cross join lateral @schema.plan_of(n.graph_id, node) as g;
+    from @schema.node_at(run, node, which) as n cross join lateral @schema.graph_node(n.graph_id, node) as g;
   case found_node.status
     when 'COMPLETED' then
       if which < 0 then
@@ -128,7 +128,7 @@ begin
 end
 $$;
 
--- What a node gives to those who need it. Null: it has none, because it is not COMPLETED or its result is gone.
+-- The output of a node for its dependents. Null: it is not COMPLETED, or its result is gone.
 create or replace function @schema.node_output(run uuid, node integer) returns jsonb
 language plpgsql stable as $$
 declare
@@ -138,7 +138,7 @@ begin
   select n.status, n.child_id, n.chosen, g.kind, ended.result
     into found_node
     from @schema.node_at(run, node, -1) as n
-   cross join lateral @schema.plan_of(n.graph_id, node) as g
+   cross join lateral @schema.graph_node(n.graph_id, node) as g
     left join lateral @schema.end_of(n.task_id) as ended on true;
   if not found or found_node.status <> 'COMPLETED' then return null; end if;
   case found_node.kind
@@ -164,7 +164,7 @@ begin
 end
 $$;
 
--- What a node, or one of its items, failed with. Where nothing is stored that could say it, the code says what is known.
+-- The error of a node or of one of its items. Without a stored error, a code describes the status.
 create or replace function @schema.node_error(run uuid, node integer, which integer) returns jsonb
 language plpgsql stable as $$
 declare
@@ -201,7 +201,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp set e
 begin atomic
   select g.id, @schema.node_result(n.workflow_id, n.node_no, -1)
     from @schema.workflow_nodes as n
-   cross join lateral @schema.plan_of(n.graph_id, n.node_no) as g
+   cross join lateral @schema.graph_node(n.graph_id, n.node_no) as g
    where n.workflow_id = workflow_results.id and n.item = -1 and not g.is_gate
      and (workflow_results.nodes is null or g.id = any (workflow_results.nodes))
    order by n.node_no;

@@ -5,8 +5,8 @@
 -- (PENDING), active_tasks (CLAIMED, RUNNING) or finished_tasks (the four terminal statuses). Every move from one to
 -- another is one statement that deletes one row and inserts one row, so a task is in exactly one of the three.
 --
--- No foreign keys and no triggers on these tables: each would cost a look-up per move. Every index serves what is named
--- beside it.
+-- No foreign keys and no triggers on these tables: each would cost a look-up per move. The comment of an index names its
+-- users.
 
 -- Rows are narrow, because a task writes each of them to the log: fixed widths first (no padding), nothing that its
 -- submission says already, and null where the usual value is meant.
@@ -24,9 +24,9 @@ create table @schema.submissions (
   queue         text collate "C" not null,
   key           text collate "C",
   node          text collate "C",
-  -- As it was written: json takes half the room of jsonb for a small one, and nobody has to read it before its worker.
+  -- As it was sent: json takes half the space of jsonb for a small value, and only the worker reads it.
   input         json not null,
-  -- What was decided when it was sent: { "retry": … }. Null: the worker's definition decides.
+  -- The options decided when it was sent: { "retry": … }. Null: the worker's definition decides.
   options       jsonb,
   flags         jsonb,
   trace_context jsonb
@@ -35,33 +35,33 @@ create table @schema.submissions (
 -- send with `key`: one task per name and key.
 create unique index submissions_key_idx on @schema.submissions (name, key) where key is not null;
 
--- A row that has never been claimed stands where its submission says: (queue, priority, run_at or sent_at, task_id). So
--- it is found by that place, and only rows that came back into the line need an index by id.
+-- A row that was never claimed has the place of its submission: (queue, priority, run_at or sent_at, task_id). So it is
+-- found by that place, and only rows that returned to their queue need an index by id.
 create table @schema.ready_tasks (
   task_id       uuid not null,
   -- When it may be claimed: the time of sending plus its delay, or the time of its next retry.
   enqueued_at   timestamptz not null default statement_timestamp(),
   good_until    timestamptz,
-  -- Bodies started so far. Null: it has never been claimed.
+  -- Handlers started so far. Null: it was never claimed.
   attempt_no        integer,
-  -- Retries spent; giving an attempt back lowers this, never attempt_no. Null: 0.
+  -- Spent retries; a requeue lowers this, never attempt_no. Null: 0.
   retry_count   integer,
   crash_count   integer,
   priority      smallint not null,
   queue         text collate "C" not null
 ) with (
-  -- Rows live for milliseconds: vacuum by count, soon and without pauses, or claims walk over the dead ones.
+  -- Rows live for milliseconds: vacuum by count, soon and without pauses, or claims read the dead ones.
   autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
   autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000,
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0
 );
 
--- claim, look-ahead, survey; read, cancel, fail of what has never been claimed
+-- claim, survey; read, cancel, fail of tasks that were never claimed
 create unique index ready_tasks_claim_idx on @schema.ready_tasks (queue, priority, enqueued_at, task_id);
--- read, cancel, fail of what came back
+-- read, cancel, fail of tasks that returned to their queue
 create unique index ready_tasks_id_idx on @schema.ready_tasks (task_id) where attempt_no is not null;
--- expire: the maintenance pass over tasks that nobody claims
+-- expire: the maintenance pass
 create index ready_tasks_deadline_idx on @schema.ready_tasks (good_until) where good_until is not null;
 
 -- CLAIMED until started_at is set, RUNNING from then on.
@@ -76,12 +76,12 @@ create table @schema.active_tasks (
   claimed_at          timestamptz,
   started_at          timestamptz,
   good_until          timestamptz,
-  -- Until when a task that was fetched ahead is its worker's. Null once it has started.
+  -- The lease of a prefetched task. Null once it has started.
   claim_expires_at    timestamptz,
   -- Null before the first heartbeat: most tasks end earlier.
   heartbeat_at        timestamptz,
   cancel_requested_at timestamptz,
-  -- Bodies started so far, this one included. Null: this is its first claim, so 1, or 0 until it starts.
+  -- Handlers started so far, this one included. Null: this is its first claim, so 1, or 0 until it starts.
   attempt_no              integer,
   retry_count         integer,
   crash_count         integer,
@@ -98,23 +98,23 @@ create table @schema.active_tasks (
 );
 
 -- settle, start, heartbeat, read, cancel by id. There is none by worker: it would cost each task an entry, for a search
--- that a worker makes once a heartbeat, in a table that holds what runs at this moment and no more.
+-- that a worker makes once a heartbeat, in a table that has only the tasks under way.
 create unique index active_tasks_id_idx on @schema.active_tasks (task_id);
 
--- queue_load: only what is claimed under a cap pays for it.
+-- queue_load: only tasks claimed under a cap have an entry.
 create index active_tasks_capped_idx on @schema.active_tasks (capped_queue) where capped_queue is not null;
 
 create table @schema.finished_tasks (
   task_id       uuid not null,
-  -- The claim that wrote the end: whoever finds its own claim here knows that its commit went through. Null when
-  -- somebody else ended the task (cancel, expiry, an operator).
+  -- The claim that wrote the end: a worker that finds its own claim here knows that its commit succeeded. Null when the
+  -- task was ended without a claim (cancel, expiry, an operator).
   claim_id      uuid,
   worker_id     uuid,
   -- Null: when its submission was first due.
   enqueued_at   timestamptz,
   -- Null: at the moment it started, or never.
   claimed_at    timestamptz,
-  -- Null when the body of the last claim did not run: then this row is no attempt.
+  -- Null when the handler of the last claim did not run: then this row is no attempt.
   started_at    timestamptz,
   finished_at   timestamptz not null,
   cancel_requested_at timestamptz,
@@ -149,7 +149,7 @@ create table @schema.attempts (
   claimed_at  timestamptz not null,
   started_at  timestamptz not null,
   finished_at timestamptz not null,
-  -- FAILED: the body failed and is tried again. INTERRUPTED: given back, no fault of the task.
+  -- FAILED: the handler failed and is retried. INTERRUPTED: requeued, no fault of the task.
   -- WORKER_FAILURE: its worker disappeared.
   outcome     text collate "C" not null check (outcome in ('FAILED', 'INTERRUPTED', 'WORKER_FAILURE')),
   error_code  text collate "C",
@@ -157,7 +157,7 @@ create table @schema.attempts (
   primary key (task_id, attempt_no)
 );
 
--- Who waits for which result, and on which channel it listens. Unlogged: after a crash of the server the waiters
+-- Clients that wait for results, and their channels. Unlogged: after a crash of the server the waiters
 -- register again when they reconnect, and until then they poll.
 create unlogged table @schema.waiters (
   task_id    uuid not null,
@@ -166,14 +166,14 @@ create unlogged table @schema.waiters (
   primary key (task_id, channel)
 );
 
--- What operators have said about a queue. A queue without a row runs.
+-- Queues that were ever paused. A queue without a row is open.
 create table @schema.queues (
   queue     text collate "C" primary key,
-  -- Null: it runs. Otherwise nothing of it is claimed or started.
+  -- Null: it is open. Otherwise its tasks are neither claimed nor started.
   paused_at timestamptz
 );
 
--- How far a task says it is; the last word of its latest attempt, kept when the task has ended.
+-- The last progress report of a task, kept when the task has ended.
 create table @schema.progress (
   task_id    uuid primary key,
   attempt_no     integer not null,
@@ -181,7 +181,7 @@ create table @schema.progress (
   value      jsonb not null
 ) with (fillfactor = 50);
 
--- What send() takes where its caller says nothing: the definition of the task, as a worker registered it.
+-- The defaults of SQL's send(): the definition of the task, as a worker registered it.
 -- A row for each task name that a worker has ever registered. The newest registration wins; a row whose worker is gone stays,
 -- as its tasks do.
 create table @schema.task_definitions (
@@ -189,7 +189,7 @@ create table @schema.task_definitions (
   registered_at  timestamptz not null default clock_timestamp(),
   -- The definition's own. Null: it leaves it to the queue.
   priority       smallint check (priority between 1 and 100),
-  -- What the app's config says of the queue below. Null: nothing.
+  -- The options of the queue in the app's config. Null: none.
   queue_priority smallint check (queue_priority between 1 and 100),
   queue          text collate "C" not null,
   -- As a sender would write them into submissions.

@@ -1,5 +1,5 @@
 -- oldest library: 0.1.0
--- What workers say of themselves and of their tasks, and what others did about those that fell silent.
+-- Workers, their heartbeats and samples, and recoveries of their tasks.
 
 create table @schema.workers (
   worker_id         uuid primary key,
@@ -10,26 +10,26 @@ create table @schema.workers (
   queues            text[] not null,
   task_names        text[] not null,
   concurrency       integer not null,
-  -- dead: others found that its process is gone or silent for too long, and its tasks are taken from it. For good: if it
-  -- comes back, it registers anew under another id.
+  -- dead: its process is gone or was silent for too long, and its tasks are recovered. Final: if it comes back, it registers
+  -- again under another id.
   state             text collate "C" not null check (state in ('running', 'stopping', 'stopped', 'dead')),
   started_at        timestamptz not null default clock_timestamp(),
   last_heartbeat_at timestamptz not null default clock_timestamp(),
   -- The advisory lock that its session holds for as long as its process lives. Null: it has no session of its own
-  -- (behind a pooler), and only its heartbeats speak for it.
+  -- (behind a pooler), and only its heartbeats show that it lives.
   liveness_key      integer,
-  -- Since when that lock is missing, and what the last heartbeat was then.
+  -- Since when that lock is missing, and its last heartbeat at that time.
   lock_missing_since timestamptz,
   lock_missing_beat timestamptz,
   died_at           timestamptz,
-  -- When it last said that it looks after the others.
+  -- When it last acted as the leader.
   leads_at          timestamptz,
   -- How long its event loop had not turned at the last heartbeat.
   loop_blocked_ms   integer not null default 0,
   metadata          jsonb
 );
 
--- The history of heartbeats, for people to read; what is judged is active_tasks.heartbeat_at, which belongs to one claim.
+-- The history of heartbeats, for people to read. Verdicts use active_tasks.heartbeat_at, which belongs to one claim.
 -- A task that ends within an interval has none.
 create table @schema.heartbeats (
   id        bigint generated always as identity primary key,
@@ -48,7 +48,7 @@ create index heartbeats_task_idx on @schema.heartbeats (task_id, sent_at);
 -- retention, oldest first
 create index heartbeats_time_idx on @schema.heartbeats (sent_at);
 
--- How each worker was, now and then.
+-- Samples of workers.
 create table @schema.worker_states (
   id            bigint generated always as identity primary key,
   worker_id     uuid not null,
@@ -59,11 +59,11 @@ create table @schema.worker_states (
   concurrency   integer not null,
   tasks_running integer not null,
   tasks_claimed integer not null,
-  -- Of one core, since the snapshot before.
+  -- The share of one core since the last sample.
   cpu_percent   real not null,
   rss_bytes     bigint not null,
   heap_bytes    bigint not null,
-  -- The longest that the event loop kept others waiting since the snapshot before.
+  -- The longest delay of the event loop since the last sample.
   loop_lag_ms   integer not null,
   config        jsonb not null
 );
@@ -72,18 +72,18 @@ create table @schema.worker_states (
 create index worker_states_worker_idx on @schema.worker_states (worker_id, taken_at);
 create index worker_states_time_idx on @schema.worker_states (taken_at);
 
--- Every task that was taken from a worker, or left to it on purpose: why, on what evidence, and what became of it.
+-- Every recovered task, and every task that a hook left to its worker: cause, evidence and decision.
 create table @schema.recoveries (
   id           bigint generated always as identity primary key,
   task_id      uuid not null,
   claim_id     uuid not null,
-  -- Who held it.
+  -- The worker that had claimed it.
   worker_id    uuid not null,
   recovered_at timestamptz not null,
-  -- When it is due again; of a task that is left alone, until when. Null: it has ended.
+  -- When it is due again; for a skipped task, until when it is skipped. Null: it has ended.
   due_at       timestamptz,
   attempt_no       integer not null,
-  -- CLAIMED or RUNNING: what it was.
+  -- Its status before: CLAIMED or RUNNING.
   status       text collate "C" not null,
   reason       text collate "C" not null check (reason in
     ('worker crashed', 'worker silent', 'worker unknown', 'worker cut off', 'claim stale', 'claim unknown', 'lease expired',
@@ -94,19 +94,18 @@ create table @schema.recoveries (
   evidence     jsonb not null
 );
 
--- is this claim to be left alone; the recoveries of a task
+-- whether a claim is skipped; the recoveries of a task
 create index recoveries_task_idx on @schema.recoveries (task_id, claim_id);
 create index recoveries_time_idx on @schema.recoveries (recovered_at);
 
 -- A promoted standby has run for weeks, so its start says nothing about when the sessions of all workers were lost. A promotion
--- begins a new timeline of the write-ahead log. The first worker that sees one writes it down.
+-- begins a new timeline of the write-ahead log. The first worker that sees one stores it.
 create table @schema.server_timelines (
   timeline text collate "C" primary key,
   seen_at  timestamptz not null default clock_timestamp()
 );
 
--- The server as it is now has been up since its start. Otherwise nobody would be judged until the first worker has seen the
--- timeline. The same answer as current_timeline(), which does not exist before the functions are applied.
+-- The present timeline counts from the server's start. Otherwise no worker would be judged until one has seen the timeline. The same answer as current_timeline(), which does not exist before the functions are applied.
 do $$
 begin
   insert into @schema.server_timelines (timeline, seen_at)

@@ -1,12 +1,12 @@
 -- oldest library: 0.1.0
 -- Workflows: graphs, runs, and the state of every node.
 --
--- A graph is stored once, by its digest, and never changes; a run keeps the graph that it was started with. What changes
--- is apart from what does not: workflow_states and workflow_nodes are narrow rows, none of whose indexed columns is ever
+-- A graph is stored once, by its digest, and never changes; a run keeps its graph. Changing
+-- columns stand apart from constant ones: workflow_states and workflow_nodes are narrow rows, none of whose indexed columns is ever
 -- updated (except when a run ends), so that most of their updates stay on their page.
 --
--- One lock for a tree of runs: whoever changes anything of a run, of a run nested in it, or ends one of its tasks, holds
--- the row of the ROOT run in workflow_states. Roots are locked in id order, and before any row of a task. See functions/workflow_advance.sql.
+-- One lock for a tree of runs: a session that changes a run of the tree, or ends one of its tasks, holds the row of the ROOT
+-- run in workflow_states. Roots are locked in id order, and before any row of a task. See functions/workflow_advance.sql.
 
 create table @schema.workflow_graphs (
   graph_id  integer generated always as identity primary key,
@@ -17,7 +17,7 @@ create table @schema.workflow_graphs (
   on_error  text collate "C" not null check (on_error in ('fail', 'pause')),
   success   jsonb,
   output    jsonb not null,
-  -- As its author's definition says it; what follows is made from it.
+  -- The graph of the definition; the columns and tables below are derived from it.
   graph     jsonb not null,
   stored_at timestamptz not null default clock_timestamp()
 );
@@ -28,10 +28,10 @@ create table @schema.graph_nodes (
   -- How many nodes it needs, and how many of these needs have to be met.
   needs          integer not null,
   required       integer not null,
-  -- Of a nested workflow.
+  -- The graph of a nested workflow.
   child_graph_id integer,
   priority       smallint,
-  -- The engine decides it by itself: any, quorum, when.
+  -- A gate: any, quorum, when.
   is_gate        boolean not null,
   -- Its failure does not fail the run.
   is_optional    boolean not null,
@@ -40,7 +40,7 @@ create table @schema.graph_nodes (
   id             text collate "C" not null,
   task_name      text collate "C",
   queue          text collate "C",
-  -- Whom it needs, in the order of its list.
+  -- The nodes that it needs, in the order of its list.
   sources        integer[] not null,
   input          jsonb,
   over           jsonb,
@@ -65,13 +65,13 @@ create table @schema.graph_edges (
   primary key (graph_id, from_no, to_no)
 );
 
--- what a node waits for: recounting, and the search for runs that are stuck
+-- the needs of a node: recounting, and the search for stuck runs
 create index graph_edges_to_idx on @schema.graph_edges (graph_id, to_no);
 
--- What was started: never changes.
+-- Runs as they were started: never changes.
 create table @schema.workflows (
   workflow_id   uuid primary key,
-  -- The run that the whole tree hangs on; its own id if it is nested in no other.
+  -- The outermost run of the tree; its own id if it is not nested.
   root_id       uuid not null,
   parent_id     uuid,
   started_at    timestamptz not null,
@@ -98,7 +98,7 @@ create table @schema.workflow_states (
   ended_at            timestamptz,
   -- Nodes that have not ended, gates included.
   open_nodes          integer not null,
-  -- Nodes that have, gates and items not counted; failed_required: those that are not optional.
+  -- Ended nodes, without gates and items; failed_required: those that are not optional.
   completed           integer not null default 0,
   failed              integer not null default 0,
   failed_required     integer not null default 0,
@@ -110,9 +110,9 @@ create table @schema.workflow_states (
   constraint workflow_states_ended check ((ended_at is not null) = (status in ('COMPLETED', 'FAILED', 'CANCELLED')))
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
--- reconciliation and lists: what has not ended
+-- reconciliation and lists: open runs
 create index workflow_states_open_idx on @schema.workflow_states (workflow_id) where ended_at is null;
--- lists of what went wrong, newest first
+-- lists of failed and cancelled runs, newest first
 create index workflow_states_failed_idx on @schema.workflow_states (status, workflow_id)
   where status in ('FAILED', 'CANCELLED');
 -- retention
@@ -124,29 +124,29 @@ create table @schema.workflow_nodes (
   -- -1: the node itself; else one of its items.
   item         integer not null,
   graph_id     integer not null,
-  -- Of the nodes that it needs: those that count for it, and those that never will.
+  -- How many of its needs are met, and how many can no longer be met.
   deps_met     integer not null default 0,
   deps_failed  integer not null default 0,
-  -- Of a fan-out that has begun.
+  -- The items of a started fan-out.
   items_left   integer,
   items_failed integer,
-  -- How often it was started over.
+  -- How often it was started again.
   retries      integer,
   -- Its task or its nested run, if it has begun.
   task_id      uuid,
   child_id     uuid,
   ended_at     timestamptz,
-  -- RUNNING is written for fan-outs and nested runs only: whether a task has begun, its own row says.
+  -- RUNNING is written for fan-outs and nested runs only: the task's own row says whether it has begun.
   status       text collate "C" not null
                check (status in ('PENDING', 'READY', 'ENQUEUED', 'RUNNING', 'COMPLETED', 'FAILED', 'SKIPPED')),
-  -- Of a join: the sources that were COMPLETED when it was.
+  -- For a join: the sources that were COMPLETED when it was decided.
   chosen       integer[],
-  -- Of a node that has no task which could tell it.
+  -- The error of a node without a task.
   error        jsonb,
   primary key (workflow_id, node_no, item)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 
--- What nodes had been before they were started over.
+-- Earlier states of nodes that were started again.
 create table @schema.earlier_nodes (
   workflow_id uuid not null,
   node_no     integer not null,
@@ -160,9 +160,9 @@ create table @schema.earlier_nodes (
   primary key (workflow_id, node_no, item, retries)
 );
 
--- What the functions hand to each other. A type is changed by nobody: functions of two versions use it during a deployment.
+-- Types for arguments of functions. They never change: functions of two versions use them during a deployment.
 
 -- A node that has just ended, or one of its items.
 create type @schema.ended_node as (workflow_id uuid, graph_id integer, node_no integer, status text);
--- A node that has what it needs.
+-- A node whose needs are met.
 create type @schema.ready_node as (workflow_id uuid, graph_id integer, node_no integer);

@@ -27,7 +27,7 @@ export type {
   ResilienceOptions,
   WorkerRecoveryOptions,
 } from "./app/read-app-config.ts";
-export type { SendManyItem } from "./app/send-many-items.ts";
+export type { SendManyItem } from "./sending/send-many-items.ts";
 export { defineTask, implement } from "./define/define-task.ts";
 export { defineWorkflow } from "./define/define-workflow.ts";
 export type { AfterOption, Flow, NodeOptions } from "./define/flow.ts";
@@ -50,7 +50,7 @@ export type {
 export { exponential, fixed } from "./define/retry-policies.ts";
 export type { CodeOf, InputOf, OutputOf, Task, TaskContract } from "./define/task.ts";
 export type { CallersTransaction, SendOptions, TaskOptions } from "./define/send-options.ts";
-// Some of these nobody writes, but declaration files of workflows name them.
+// Declaration files of workflows name these, though few programs write them.
 export type {
   ConditionRef,
   EachRef,
@@ -89,9 +89,9 @@ export type {
   TaskTransaction,
   WorkerContext,
 } from "./define/task-context.ts";
-export type { AttemptInfo, TaskHandle, TaskInfo, WaitOptions } from "./define/task-handle.ts";
-export { INFRASTRUCTURE_RESILIENT_FLAG } from "./domain/config-recovery-fields.ts";
-export type { CrashRule } from "./domain/crash-rule.ts";
+export type { TaskHandle, TaskInfo, WaitOptions } from "./define/task-handle.ts";
+export { INFRASTRUCTURE_RESILIENT_FLAG } from "./config/recovery-fields.ts";
+export type { CrashRule } from "./domain/crash-policy.ts";
 export {
   PosthasteError,
   TaskFailedError,
@@ -106,6 +106,7 @@ export type { AppLogger, Logger } from "./domain/logger.ts";
 export {
   fail,
   TaskError,
+  type AttemptInfo,
   type ErrorCause,
   type TaskFailure,
   type TaskResult,
@@ -119,5 +120,5 @@ export {
   WORKFLOW_TERMINAL_STATES,
   WorkflowStatus,
 } from "./domain/workflow-lifecycle.ts";
-export type { LogLevel, OnBlocked, WorkerOptions } from "./domain/worker-options.ts";
+export type { LogLevel, OnBlocked, WorkerOptions } from "./config/worker-options.ts";
 export type { Worker } from "./worker/worker.ts";

@@ -1,15 +1,15 @@
-/** What operators may ask and do: the command line and the dashboard use nothing else. */
+/** The calls for operators. */
+import { DEFAULT_QUEUE, type Config } from "../config/config.ts";
+import { explainMissingRights, repeatSafely } from "../database/repeat-safely.ts";
 import type { TaskInfo } from "../define/task-handle.ts";
-import { DEFAULT_QUEUE, type Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
-import { OptionReader } from "../domain/option-reader.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
-import { cancelTask } from "../engine/cancel-task.ts";
-import { pruneAll, type Pruned } from "../engine/prune.ts";
-import { readTaskInfo } from "../engine/read-task-info.ts";
-import { explainRefusal, repeatSafely } from "../engine/repeat-safely.ts";
-import { requireUuid } from "../engine/uuid-v7.ts";
+import { OptionReader } from "../domain/option-reader.ts";
+import { pruneAll, type Pruned } from "../recovery/prune.ts";
+import { requireUuid } from "../sending/uuid-v7.ts";
+import { cancelTask } from "../waiting/cancel-task.ts";
+import { readTaskInfo } from "../waiting/read-task-info.ts";
 import {
   makeRecoveryAdmin,
   type RecoveryAdmin,
@@ -28,7 +28,7 @@ export type {
   WorkerInfo,
 } from "./recovery-admin.ts";
 
-export type { Pruned } from "../engine/prune.ts";
+export type { Pruned } from "../recovery/prune.ts";
 export type {
   ListWorkflowsOptions,
   RecoveredWorkflows,
@@ -53,7 +53,7 @@ export interface PauseOptions {
   readonly force?: boolean;
 }
 
-/** What the admin calls need. */
+/** The dependencies of the admin calls. */
 export interface AdminParts extends RecoveryAdminParts {
   /** The queues that the app's definitions name. */
   readonly definedQueues: readonly string[];
@@ -64,8 +64,8 @@ export interface Admin extends RecoveryAdmin, WorkflowAdmin {
     /** Queues that are configured, hold a task, or were ever paused. */
     list(): Promise<readonly QueueInfo[]>;
     /**
-     * Nothing of the queue is claimed or started from now on, by any worker; what was fetched ahead is given back, what runs
-     * goes on. Stored: it holds until `resume`, whatever is restarted. False: it was paused already.
+     * From now on no worker claims or starts tasks of the queue. Prefetched tasks are released, running tasks go on. The pause is stored and
+     * holds until `resume`. Returns false if the queue was paused already.
      */
     pause(name: string, options?: PauseOptions): Promise<boolean>;
     /** False: it was not paused. */
@@ -78,8 +78,8 @@ export interface Admin extends RecoveryAdmin, WorkflowAdmin {
     cancel(id: string): Promise<"cancelled" | "requested" | "finished">;
   };
   /**
-   * Deletes now what is older than the config's retention, as workers do by themselves every hour: all of it, in small
-   * batches. With `dryRun` it only counts.
+   * Deletes all records past the config's retention now, in small batches; workers do the same every hour. With `dryRun` it only
+   * counts.
    */
   prune(options?: { readonly dryRun?: boolean }): Promise<Pruned>;
 }
@@ -145,12 +145,12 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
   });
 }
 
-/** Every call of these, however deep: what the role may not do is PERMISSION_DENIED. */
+/** Wraps all calls, nested ones too: a missing right becomes PERMISSION_DENIED. */
 function withRefusalsExplained<Calls extends object>(calls: Calls): Calls {
   const wrapped = Object.entries(calls).map(([name, call]: [string, unknown]) => {
     if (typeof call === "object" && call !== null) return [name, withRefusalsExplained(call)];
     const ask = call as (...given: readonly unknown[]) => Promise<unknown>;
-    return [name, (...given: readonly unknown[]) => explainRefusal(ask(...given))];
+    return [name, (...given: readonly unknown[]) => explainMissingRights(ask(...given))];
   });
   return Object.fromEntries(wrapped) as Calls;
 }

@@ -1,74 +1,24 @@
-/** What operators may ask and do about workers that are gone, and about what they held. */
-import type { RecoveryConfig, WorkerRecoveryConfig } from "../domain/config.ts";
-import { workerRecoveryFields } from "../domain/config-recovery-fields.ts";
-import type { CrashDecision } from "../domain/crash-policy.ts";
+/** Calls for operators about dead workers and their tasks. */
+import type { RecoveryConfig, WorkerRecoveryConfig } from "../config/config.ts";
+import { readGroup } from "../config/field.ts";
+import { workerRecoveryFields } from "../config/recovery-fields.ts";
+import type { Database } from "../database/database.ts";
 import { PosthasteError } from "../domain/errors.ts";
-import { readGroup } from "../domain/field.ts";
-import type { HeldStatus, InterruptionEvidence, RecoveryCause } from "../domain/interruption.ts";
-import { isRecord, OptionReader, shown } from "../domain/option-reader.ts";
 import type { Logger } from "../domain/logger.ts";
-import type { Database } from "../engine/database.ts";
-import type { HookRunner } from "../engine/hooks.ts";
-import { planRecovery, recoverTasks } from "../engine/recover-tasks.ts";
-import { BY_ADMIN, type RecoveredTask, type Recoverer } from "../engine/recovered-tasks.ts";
-import { planSweep, sweepWorkers, type Sweep } from "../engine/sweep-workers.ts";
-import { isUuid } from "../engine/uuid-v7.ts";
+import { isRecord, OptionReader, shown } from "../domain/option-reader.ts";
+import type { HookRunner } from "../hooks/hook-runner.ts";
+import { noResilience } from "../recovery/passes.ts";
+import { planRecovery, recoverTasks } from "../recovery/recover-tasks.ts";
+import { BY_ADMIN, type RecoveredTask, type Recoverer } from "../recovery/recovered-tasks.ts";
+import { planSweep, sweepWorkers, type Sweep } from "../recovery/sweep-workers.ts";
+import { isUuid } from "../sending/uuid-v7.ts";
+import type { RecoveryInfo } from "../store/queries/recover/list-recoveries.ts";
+import type { WorkerInfo } from "../store/queries/worker/list-workers.ts";
 
-export type { RecoveredTask };
-
-/** A worker as it has registered itself. */
-export interface WorkerInfo {
-  /** A new one for every start, and after it was declared dead. */
-  readonly id: string;
-  readonly name: string;
-  readonly hostname: string;
-  readonly pid: number;
-  readonly version: string;
-  readonly queues: readonly string[];
-  /** The tasks that it can run. */
-  readonly taskNames: readonly string[];
-  /** What else is known of its process: the version of Node, the platform. */
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly concurrency: number;
-  /**
-   * blocked: it is running, and at its last heartbeat its event loop had not turned for 2 s or more, so it claims and ends
-   * nothing. dead: others found that it is gone, and took its tasks.
-   */
-  readonly state: "running" | "blocked" | "stopping" | "stopped" | "dead";
-  readonly startedAt: Date;
-  readonly lastHeartbeatAt: Date;
-  readonly diedAt: Date | null;
-  /** It should be alive, and has not been heard of for longer than `staleAfterMs`, by the database's clock. */
-  readonly isStale: boolean;
-  /** How long its event loop had not turned at the last heartbeat. */
-  readonly loopBlockedMs: number;
-  /** Tasks that it runs, and tasks that it has claimed and not started. */
-  readonly running: number;
-  readonly claimed: number;
-}
-
-/** A task that was taken from a worker, or left to it because a hook wanted so: why, and what became of it. */
-export interface RecoveryInfo {
-  readonly taskId: string;
-  readonly claimId: string;
-  /** Who held it. */
-  readonly workerId: string;
-  /** What it was. */
-  readonly status: HeldStatus;
-  /** Bodies that had begun. */
-  readonly attempt: number;
-  readonly reason: RecoveryCause;
-  readonly decision: CrashDecision["decision"];
-  /** The worker that did it, or "admin". */
-  readonly recoveredBy: string;
-  readonly recoveredAt: Date;
-  /** When it is due again; of a task that is left alone, until when. Null: it has ended. */
-  readonly dueAt: Date | null;
-  readonly evidence: InterruptionEvidence;
-}
+export type { RecoveredTask, RecoveryInfo, WorkerInfo };
 
 export interface RecoverStaleOptions {
-  /** Changes nothing and asks no hook; says what would be done. Default false. */
+  /** Changes nothing and calls no hook; returns the decisions. Default false. */
   readonly dryRun?: boolean;
   /**
    * Judges workers although PostgreSQL has started, or a standby was promoted, less than one threshold ago. Workers that
@@ -80,7 +30,7 @@ export interface RecoverStaleOptions {
 export interface SweepOptions extends RecoverStaleOptions {
   /** For this sweep: after how long without a heartbeat a worker is gone, 1–86,400,000. Default: that of `workerRecovery`. */
   readonly sweepThresholdMs?: number;
-  /** For this sweep: how long a task that is given back waits, 0–86,400,000. Default: that of `workerRecovery`. */
+  /** For this sweep: how long a requeued task waits, 0–86,400,000. Default: that of `workerRecovery`. */
   readonly recoveryDelayMs?: number;
   /** Fields of `workerRecovery`, in place of the app's own for this sweep. */
   readonly config?: Partial<WorkerRecoveryConfig>;
@@ -88,7 +38,7 @@ export interface SweepOptions extends RecoverStaleOptions {
 
 /** Why no worker and no claim was judged by its silence. */
 export interface NotJudged {
-  /** While the server was away no worker could be heard. */
+  /** No worker could write heartbeats while the server was down. */
   readonly reason: "server started" | "server promoted";
   /**
    * When the threshold has passed since then. Null: a standby was promoted and no worker has connected since; the threshold
@@ -113,9 +63,9 @@ export interface RecoveryResult extends Judgement {
 export interface RecoveryAdmin {
   readonly workers: {
     /**
-     * Workers that run or stop, then those that are gone, latest first; at most 1,000.
+     * Running and stopping workers, then ended ones, latest first; at most 1,000.
      *
-     * `staleAfterMs` says after how long without a heartbeat one is stale. Default: `workerRecovery.sweepThresholdMs`.
+     * A worker is stale after `staleAfterMs` without a heartbeat. Default: `workerRecovery.sweepThresholdMs`.
      */
     list(options?: { readonly staleAfterMs?: number }): Promise<readonly WorkerInfo[]>;
   };
@@ -127,25 +77,24 @@ export interface RecoveryAdmin {
     }): Promise<readonly RecoveryInfo[]>;
   };
   /**
-   * Takes the tasks of workers that have not been heard of for too long, or are not registered, and puts them back: what
-   * ran is given back without spending a retry, due after `recoveryDelayMs`, unless its `onCrash` or a hook says
-   * otherwise. Works whether or not `workerRecovery` is enabled; with `config: { enabled: false }` tasks without an
+   * Recovers the tasks of silent and of unregistered workers: running tasks are requeued without spending a retry, due after
+   * `recoveryDelayMs`, unless `onCrash` or a hook decides otherwise. Works whether or not `workerRecovery` is enabled; with `config: { enabled: false }` tasks without an
    * `onCrash` are retried or failed by their policy instead.
    *
-   * For one threshold after a start of PostgreSQL or a promotion it judges nobody: `notJudged` says why and until when,
-   * and `force: true` judges anyway.
+   * For one threshold after a start or promotion of PostgreSQL it judges no worker: `notJudged` has the reason and the end, and
+   * `force: true` judges anyway.
    *
    *     const { workerIds, recoveredCount } = await app.admin.sweepStaleWorkers({ sweepThresholdMs: 60_000 });
    */
   sweepStaleWorkers(options?: SweepOptions): Promise<SweepResult>;
   /**
-   * Gives back tasks that were claimed and not started, and that nobody vouches for any more. `notJudged` and `force`: as
-   * in `sweepStaleWorkers`; leases that are over are given back at any time.
+   * Releases claimed tasks that have not started and have no recent heartbeat. `notJudged` and `force`: as in `sweepStaleWorkers`. Tasks
+   * with an expired lease are released at any time.
    */
   requeueStaleClaimed(options?: RecoverStaleOptions): Promise<RecoveryResult>;
   /**
-   * Recovers running tasks that nobody vouches for any more: by their `onCrash`, their policy and the hook. `notJudged` and
-   * `force`: as in `sweepStaleWorkers`.
+   * Recovers running tasks without a recent heartbeat, by their `onCrash`, their policy and the hook. `notJudged` and `force`: as in
+   * `sweepStaleWorkers`.
    */
   recoverStaleRunning(options?: RecoverStaleOptions): Promise<RecoveryResult>;
 }
@@ -160,24 +109,6 @@ export interface RecoveryAdminParts {
 }
 
 const MOST_WORKERS = 1_000;
-const nobodyResilient = { multiplier: 1, flags: [] } as const;
-
-type ListedWorker = Awaited<ReturnType<Database["store"]["listWorkers"]>>[number];
-
-function workerInfo({ queues, taskNames, metadata, ...row }: ListedWorker): WorkerInfo {
-  return {
-    ...row,
-    queues: JSON.parse(queues) as string[],
-    taskNames: JSON.parse(taskNames) as string[],
-    metadata: JSON.parse(metadata ?? "{}") as Record<string, string>,
-  };
-}
-
-type ListedRecovery = Awaited<ReturnType<Database["store"]["listRecoveries"]>>[number];
-
-function recoveryInfo({ evidence, ...row }: ListedRecovery): RecoveryInfo {
-  return { ...row, evidence: JSON.parse(evidence) as InterruptionEvidence };
-}
 
 /** @param ask runs a question once the schema stands, again if the connection was lost */
 export function makeRecoveryAdmin(
@@ -193,7 +124,7 @@ export function makeRecoveryAdmin(
     log,
     definitions,
   };
-  // Asked before the tasks are: if the threshold passes in between, too much is said and not too little.
+  // Read before the tasks: if the threshold passes in between, `notJudged` is reported although tasks were judged, never the reverse.
   const findNotJudged = async (isForced: boolean, thresholdMs: number): Promise<Judgement> => ({
     notJudged: isForced ? null : await ask(() => store.readServerStart(reads, thresholdMs)),
   });
@@ -205,7 +136,7 @@ export function makeRecoveryAdmin(
     const { dryRun, isForced } = readRecovery(given);
     const run = dryRun ? planRecovery : recoverTasks;
     const judgement = await findNotJudged(isForced, thresholdMs);
-    const stale = { cause, thresholdMs, ...nobodyResilient, isForced };
+    const stale = { cause, thresholdMs, ...noResilience, isForced };
     const tasks = await ask(() => run(recoverer, stale));
     if (cause === "claim stale")
       tasks.push(...(await ask(() => run(recoverer, { cause: "lease expired" }))));
@@ -216,15 +147,13 @@ export function makeRecoveryAdmin(
     workers: {
       async list(options) {
         const staleAfterMs = readStaleAfter(options, workerRecovery.sweepThresholdMs);
-        const rows = await ask(() => store.listWorkers(reads, staleAfterMs, MOST_WORKERS));
-        return rows.map(workerInfo);
+        return ask(() => store.listWorkers(reads, staleAfterMs, MOST_WORKERS));
       },
     },
     recoveries: {
       async list(options) {
         const { limit, taskId } = readListOptions(options);
-        const rows = await ask(() => store.listRecoveries(reads, limit, taskId));
-        return rows.map(recoveryInfo);
+        return ask(() => store.listRecoveries(reads, limit, taskId));
       },
     },
     async sweepStaleWorkers(options) {
@@ -268,15 +197,15 @@ function readListOptions(
   return taskId === undefined ? { limit } : { limit, taskId };
 }
 
-/** What was said for this sweep, over the config that was given for it, over the app's own. Asking for one enables it. */
+/** The options of this sweep win over its `config`, which wins over the app's. Calling it enables it. */
 function readSweep(given: SweepOptions | undefined, own: WorkerRecoveryConfig) {
   const known = ["sweepThresholdMs", "recoveryDelayMs", "dryRun", "force", "config"];
   const options = new OptionReader("options", given, known);
   const { recoveryDelayMs: delayRule, sweepThresholdMs: thresholdRule } = workerRecoveryFields;
   const read = readGroup(options, "config", workerRecoveryFields);
-  const said = isRecord(given) && isRecord(given["config"]) ? given["config"] : {};
+  const config = isRecord(given) && isRecord(given["config"]) ? given["config"] : {};
   const ofConfig = Object.fromEntries(
-    Object.entries(read).filter(([name]) => said[name] !== undefined),
+    Object.entries(read).filter(([name]) => config[name] !== undefined),
   ) as Partial<WorkerRecoveryConfig>;
   const settings = { ...own, enabled: true, ...ofConfig };
   const { sweepThresholdMs, recoveryDelayMs } = settings;

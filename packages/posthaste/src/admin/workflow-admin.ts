@@ -1,23 +1,23 @@
-/** What operators may ask and do about runs. */
+/** Calls for operators about runs. */
+import type { Database } from "../database/database.ts";
+import { repeatSafely } from "../database/repeat-safely.ts";
 import type { NodeInfo, WorkflowInfo, WorkflowSummary } from "../define/workflow-run.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { OptionReader, shown } from "../domain/option-reader.ts";
 import { WorkflowStatus } from "../domain/workflow-lifecycle.ts";
-import type { Database } from "../engine/database.ts";
-import type { HookRunner } from "../engine/hooks.ts";
-import { listWorkflows, readWorkflowInfo, readWorkflowNodes } from "../engine/read-workflow.ts";
-import { recoverStuckWorkflows, type RecoveredWorkflows } from "../engine/recover-workflows.ts";
-import { repeatSafely } from "../engine/repeat-safely.ts";
+import type { HookRunner } from "../hooks/hook-runner.ts";
+import { isUuid, requireUuid } from "../sending/uuid-v7.ts";
+import { listWorkflows, readWorkflowInfo, readWorkflowNodes } from "../workflows/read-workflow.ts";
+import { recoverStuckWorkflows, type RecoveredWorkflows } from "../workflows/recover-workflows.ts";
 import {
   cancelWorkflow,
   pauseWorkflow,
   resumeWorkflow,
   retryWorkflow,
-} from "../engine/steer-workflow.ts";
-import { isUuid, requireUuid } from "../engine/uuid-v7.ts";
+} from "../workflows/steer-workflow.ts";
 
-export type { RecoveredWorkflows, RepairedWorkflow } from "../engine/recover-workflows.ts";
+export type { RecoveredWorkflows, RepairedWorkflow } from "../workflows/recover-workflows.ts";
 
 export interface ListWorkflowsOptions {
   /** Only runs of this workflow. */

@@ -1,7 +1,7 @@
-/** What the command line and the testing kit want to know of an app, or tell it. */
+/** The internals of an app that the command line and the testing kit use. */
+import type { Config } from "../config/config.ts";
+import type { Setting } from "../config/settings.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
-import type { Setting } from "../domain/config-settings.ts";
-import type { Config } from "../domain/config.ts";
 
 /** Registered, not local: an app stays an app when two copies of this package are loaded. */
 export const appBrand: unique symbol = Symbol.for("posthaste.app");

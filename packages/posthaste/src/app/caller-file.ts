@@ -3,14 +3,14 @@ import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-/** The file of whoever called `callee`, or undefined if that was no file: a REPL, `node --eval`, a bundle in memory. */
+/** The file that called `callee`; undefined for a REPL, `node --eval` or a bundle in memory. */
 export function callerFile(callee: (...args: never[]) => unknown): URL | undefined {
   const { stackTraceLimit } = Error;
   const prepareStackTrace: unknown = Reflect.get(Error, "prepareStackTrace");
   const holder: { stack?: unknown } = {};
   try {
     Error.stackTraceLimit = 1;
-    // Call sites as V8 has them: the text of a stack may be rewritten by source maps, and we want what was loaded.
+    // V8's call sites: source maps may rewrite the text of a stack, and we need the loaded file.
     Error.prepareStackTrace = (_error, sites) => sites[0]?.getFileName();
     Error.captureStackTrace(holder, callee);
     return fileUrl(holder.stack); // read here: it is made on the first look
@@ -20,7 +20,7 @@ export function callerFile(callee: (...args: never[]) => unknown): URL | undefin
   }
 }
 
-/** The file that a path or URL names, if it is there. What loaders append to a URL is left out. */
+/** The file that a path or URL names, if it is there. Without the query that loaders append to a URL. */
 export function fileUrl(named: unknown): URL | undefined {
   const path = filePath(named);
   return path !== undefined && existsSync(path) ? pathToFileURL(path) : undefined;

@@ -1,13 +1,13 @@
-/** What can be wrong with an app before it runs. */
+/** Checks an app without running it. */
+import type { Config } from "../config/config.ts";
+import type { Database } from "../database/database.ts";
+import { explainMissingRights } from "../database/repeat-safely.ts";
 import type { AnyContract, AnyTask } from "../define/task.ts";
 import { refusedInputs } from "../define/workflow-inputs.ts";
 import { workflowProblems } from "../define/workflow-rules.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
-import type { Config } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
-import type { Database } from "../engine/database.ts";
-import { explainRefusal } from "../engine/repeat-safely.ts";
-import { findWaitingNames } from "../engine/unknown-tasks.ts";
+import { findWaitingNames } from "../recovery/unknown-tasks.ts";
 
 export interface CheckApp {
   readonly tasks: readonly AnyTask[];
@@ -24,7 +24,7 @@ export async function checkApp(app: CheckApp): Promise<Problem[]> {
   const { tasks, contracts, workflows, config, database, live } = app;
   const problems: Problem[] = contracts.map(({ name }) => ({
     path: "tasks",
-    message: `"${name}" has no handler, so a worker of this app cannot run it; list what implement() returns`,
+    message: `"${name}" has no handler, so a worker of this app cannot run it; list the task that implement() returns`,
   }));
   if (tasks.length === 0) {
     problems.push({ path: "tasks", message: "the app has no task that a worker could run" });
@@ -36,7 +36,7 @@ export async function checkApp(app: CheckApp): Promise<Problem[]> {
     try {
       await database.ensureSchema();
       problems.push(...driftedFunctions(database));
-      problems.push(...(await explainRefusal(unservedQueues(app))));
+      problems.push(...(await explainMissingRights(unservedQueues(app))));
       problems.push(...(await waitingNames(database, config.unknownTaskGraceMs)));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
@@ -67,7 +67,7 @@ async function unservedQueues({ database, definedQueues }: CheckApp): Promise<Pr
     .map(({ queue, isWaiting }) => ({
       path: "queues",
       message:
-        `no living worker serves "${queue}", ${isWaiting ? "and tasks wait in it" : "which a definition names"}; ` +
+        `no live worker serves "${queue}", ${isWaiting ? "and tasks wait in it" : "which a definition names"}; ` +
         "start a worker that lists it in its queues",
     }));
 }
@@ -78,7 +78,7 @@ async function waitingNames(database: Database, graceMs: number): Promise<Proble
   return waiting.map(({ queue, name, count }) => ({
     path: `queues.${queue}`,
     message:
-      `${count} ${count === 1 ? "task" : "tasks"} named "${name}" waited for more than ${graceMs} ms, and no living worker of ` +
+      `${count} ${count === 1 ? "task" : "tasks"} named "${name}" waited for more than ${graceMs} ms, and no live worker of ` +
       "this queue has a handler for that name; start a worker that has one, or cancel them",
   }));
 }

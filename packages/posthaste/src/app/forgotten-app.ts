@@ -1,6 +1,6 @@
 /**
- * Warns when only an app that nobody uses any more keeps its process alive: a script that does not call `app.close()` never ends, and
- * nothing else would say why. Node tells what keeps the event loop alive; a server or a timer of the program's own is no mistake.
+ * Warns when only an unused app keeps its process alive: a script that does not call `app.close()` never ends. Node tells what keeps the
+ * event loop alive; a server or a timer of the program itself is no mistake.
  */
 import type { Logger } from "../domain/logger.ts";
 
@@ -12,7 +12,7 @@ const STREAMS: ReadonlySet<string> = new Set(["TTYWrap", "PipeWrap"]);
 export interface WatchedApp {
   /** Sessions that are open. */
   readonly sessionCount: () => number;
-  /** Whether a worker runs or somebody waits for something. */
+  /** Whether a worker runs or a call is under way. */
   readonly isBusy: () => boolean;
   readonly log: Logger;
 }
@@ -28,13 +28,13 @@ export function warnWhenForgotten({ sessionCount, isBusy, log }: WatchedApp): ()
     clearInterval(timer);
     log.warn(
       { sessions },
-      "only this app's connections keep the process alive; call app.close() when a script has done its work",
+      "only database connections of this app keep the process alive; call app.close() at the end of a script",
     );
   }, LOOK_EVERY_MS).unref();
   return () => clearInterval(timer);
 }
 
-/** Whether so many connections are all that keeps the process alive. */
+/** Whether these connections alone keep the process alive. */
 function areOnly(sessions: number): boolean {
   const resources = process.getActiveResourcesInfo().filter((name) => !STREAMS.has(name));
   return resources.length <= sessions && resources.every((name) => CONNECTIONS.has(name));

@@ -1,5 +1,5 @@
-/** Finds the database an app works on, starting the embedded one if no other was named, and says which it is. */
-import { databaseAt, type Config, type DatabaseConfig } from "../domain/config.ts";
+/** Finds the database of an app, starts the embedded one if none is named, and logs which it is. */
+import { databaseAt, type Config, type DatabaseConfig } from "../config/config.ts";
 import { maskSecrets } from "../domain/connection-url.ts";
 import type { Logger } from "../domain/logger.ts";
 import { threadStage } from "./threads/thread-stage.ts";
@@ -25,9 +25,10 @@ export class DatabaseLocation {
 
   readonly locate = async (): Promise<DatabaseConfig> => {
     const { database } = this.#config;
-    const stage = threadStage(); // on a thread: the worker that has started it has said where the database is
+    const stage = threadStage(); // on a thread: the worker has already logged the database
     if (database !== undefined) {
-      if (stage === undefined) this.#log.info(`database: ${maskSecrets(database.url)}`);
+      if (stage === undefined)
+        this.#log.info({ url: maskSecrets(database.url) }, "using the configured database");
       this.#url = database.url;
       return database;
     }
@@ -40,9 +41,11 @@ export class DatabaseLocation {
     this.#embedded = embedded;
     const { url, version, directory, started } = embedded;
     this.#url = url;
-    const how = started ? "started" : "already running";
     this.#log.info(
-      `database: embedded PostgreSQL ${version} in ${directory} (${how}); for development only`,
+      { version, directory },
+      started
+        ? "embedded PostgreSQL started; for development only"
+        : "embedded PostgreSQL already running; for development only",
     );
     return databaseAt(url);
   };

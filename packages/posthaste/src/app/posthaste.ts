@@ -1,54 +1,57 @@
-/** The app object: what `posthaste()` returns, and the place where everything is put together. */
+/** `posthaste()` makes the app object and joins its parts. */
 import { availableParallelism } from "node:os";
 import { makeAdmin, type Admin } from "../admin/admin.ts";
-import { awaitedRuns, awaitedTasks, ResultWaits } from "../client/result-waits.ts";
-import { Sender } from "../client/sender.ts";
-import { Starter } from "../client/starter.ts";
-import { taskHandle } from "../client/task-handle.ts";
-import { workflowRun } from "../client/workflow-run.ts";
+import { listConfigSettings } from "../config/settings.ts";
+import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../config/worker-options.ts";
+import { Database } from "../database/database.ts";
+import { despiteSilence } from "../database/despite-silence.ts";
 import { definedQueues } from "../define/defined-queues.ts";
 import type { SendOptions } from "../define/send-options.ts";
 import type { StartArguments } from "../define/start-options.ts";
-import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
+import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
 import { withNested } from "../define/workflow-rules.ts";
-import type { AnyWorkflow } from "../define/workflow.ts";
 import type { WorkflowRun } from "../define/workflow-run.ts";
+import type { AnyWorkflow } from "../define/workflow.ts";
 import { bundleProblem } from "../domain/bundled.ts";
-import { configSettings } from "../domain/config-settings.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { atLevel, childLogger, fromAppLogger, writesDebug, type Logger } from "../domain/logger.ts";
-import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../domain/worker-options.ts";
-import { Database } from "../engine/database.ts";
-import { despiteSilence } from "../engine/despite-silence.ts";
-import { hookRunner } from "../engine/hooks.ts";
-import { retentionRounds } from "../engine/prune.ts";
-import { requireUuid } from "../engine/uuid-v7.ts";
-import { startMaintenance } from "../reaper/maintenance.ts";
+import { hookRunner } from "../hooks/hook-runner.ts";
+import { startMaintenance } from "../recovery/maintenance.ts";
+import { retentionRounds } from "../recovery/prune.ts";
 import { jsonLogger } from "../runtime/json-logger.ts";
+import { readItems, type SendManyItem } from "../sending/send-many-items.ts";
+import { Sender } from "../sending/sender.ts";
+import { requireUuid } from "../sending/uuid-v7.ts";
 import { version } from "../version.ts";
-import { currentTask } from "../worker/stray-errors.ts";
-import { taskRegistry } from "../worker/task-registry.ts";
-import { ThreadPool } from "../worker/threads/thread-pool.ts";
+import { awaitedRuns, awaitedTasks, ResultWaits } from "../waiting/result-waits.ts";
+import { taskHandle } from "../waiting/task-handle.ts";
+import { workflowRun } from "../waiting/workflow-run.ts";
+import {
+  taskRegistry,
+  type HandlerServices,
+  type SendChild,
+} from "../worker/execution/attempt-services.ts";
+import { ThreadPool } from "../worker/execution/threads/thread-pool.ts";
+import { currentTask } from "../worker/execution/uncaught-errors.ts";
 import { Worker } from "../worker/worker.ts";
-import type { BodyServices, SendChild } from "../worker/run-services.ts";
+import { Starter } from "../workflows/starter.ts";
 import { appBrand, type AppFacts } from "./app-facts.ts";
 import { appListener } from "./app-listener.ts";
-import { checkApp } from "./check-app.ts";
-import { DatabaseLocation } from "./locate-database.ts";
 import { callerFile } from "./caller-file.ts";
+import { checkApp } from "./check-app.ts";
+import { warnWhenForgotten } from "./forgotten-app.ts";
+import { DatabaseLocation } from "./locate-database.ts";
 import { readAppConfig, type AppConfig } from "./read-app-config.ts";
 import { runUntilSignal } from "./run-until-signal.ts";
-import { readItems, type SendManyItem } from "./send-many-items.ts";
 import { threadProblems, threadProgram } from "./threads/thread-program.ts";
-import { warnWaitingHandlers } from "./waiting-handlers.ts";
-import { warnWhenForgotten } from "./forgotten-app.ts";
 import { onStage, threadStage } from "./threads/thread-stage.ts";
+import { warnWaitingHandlers } from "./waiting-handlers.ts";
 
 export interface Posthaste extends AsyncDisposable {
   /**
-   * Sends a task. Resolves after its commit, so what resolved is never lost.
+   * Sends a task. Resolves after its commit, so a task whose promise resolved is never lost.
    *
    *     const handle = await app.send(addNumbers, { a: 2, b: 3 });
    */
@@ -79,11 +82,11 @@ export interface Posthaste extends AsyncDisposable {
    * so that a program which ends here exits.
    */
   runWorker(options?: WorkerOptions): Promise<void>;
-  /** What operators ask and do. */
+  /** Calls for operators. */
   readonly admin: Admin;
   /**
-   * What is wrong with the app, as far as can be seen without running it. `live` asks the database too: whether its schema is
-   * right, and which queues no living worker serves although tasks wait in them or, once workers run, a definition names them.
+   * The problems of the app that can be found without running it. `live` also asks the database: whether its schema is right, and which
+   * queues no living worker serves although tasks wait in them or, once workers run, a definition names them.
    */
   check(options?: { readonly live?: boolean }): Promise<readonly Problem[]>;
   /** Applies missing migrations, or with `autoMigrate: false` only verifies that there are none. */
@@ -109,12 +112,12 @@ export function posthaste(given: AppConfig = {}): Posthaste {
   parts.file ??= callerFile(posthaste);
 
   const app: Posthaste & { readonly [appBrand]: () => AppFacts } = {
-    // A function: whoever looks into an app, however deep, does not see its config with the password in it.
+    // A function, so that printing an app does not show its config with the password.
     [appBrand]: () => ({
       taskNames: tasks.map(({ name }) => name),
       workflows: withNested(parts.workflows),
       config: parts.config,
-      settings: configSettings(parts.config, given, process.env),
+      settings: listConfigSettings(parts.config, given, process.env),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
       runBlockingInline: () => (parts.isBlockingInline = parts.namedFile === undefined),
     }),
@@ -133,7 +136,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
     worker: (options) => makeWorker(parts, options),
     async runWorker(options) {
       const isSignalled = await runUntilSignal(makeWorker(parts, options));
-      if (isSignalled) await app.close(); // or its sessions would keep a process alive that was told to end
+      if (isSignalled) await app.close(); // or its sessions would keep the process alive after a signal
     },
     admin: makeAdmin(
       { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
@@ -183,7 +186,7 @@ function assemble(given: AppConfig) {
   const hooks = hookRunner(listed, log);
   const sender = new Sender(database, config, log, hooks.emit);
   const starter = new Starter(database, config, log);
-  /** What a thread for blocking tasks loads. */
+  /** The file that a thread for blocking tasks loads. */
   const file = namedFile;
   const parts = {
     config,
@@ -236,7 +239,7 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
   const { file, isBlockingInline } = parts;
   const bundled = bundleProblem();
   if (bundled !== undefined) throw new PosthasteError("CONFIG_INVALID", bundled);
-  const { plan, problems } = readWorkerOptions(options, config, availableParallelism());
+  const { settings, problems } = readWorkerOptions(options, config, availableParallelism());
   const found = [...problems, ...(isBlockingInline ? [] : threadProblems(tasks, file))];
   if (found.length > 0) {
     throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", found);
@@ -247,35 +250,38 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
       "the app has no task that a worker could run; list its tasks: posthaste({ tasks: [...] })",
     );
   }
-  const log = logAt(plan.logLevel);
+  const log = logAt(settings.logLevel);
   const worker = new Worker({
     database,
     config,
-    plan,
+    settings,
     registry: taskRegistry(tasks),
-    hosts: parts.sender.hosts,
-    threads: isBlockingInline ? undefined : file && threadPool(parts, file, plan.threads, log),
+    localWorkers: parts.sender.localWorkers,
+    threads: isBlockingInline ? undefined : file && threadPool(parts, file, settings.threads, log),
     listener,
     version,
     log,
-    logsEveryTask: plan.logLevel === undefined ? parts.writesDebug : plan.logLevel === "debug",
+    logsEveryTask:
+      settings.logLevel === undefined ? parts.writesDebug : settings.logLevel === "debug",
     makeContext: context,
     hooks,
     sendChild: childSender(parts),
-    startMaintenance: ({ workerId, leads, mayJudge }) =>
-      startMaintenance({
+    startMaintenance: ({ workerId, leads, mayJudge }) => {
+      const workerLog = childLogger(log, { worker: workerId });
+      return startMaintenance({
         database,
         recovery: config.recovery,
-        workerRecovery: plan.workerRecovery,
+        workerRecovery: settings.workerRecovery,
         unknownTaskGraceMs: config.unknownTaskGraceMs,
         workerId,
         hooks,
-        log: childLogger(log, { worker: workerId }),
+        log: workerLog,
         definitions: parts.definitions,
         isLeader: leads,
         mayJudge,
-        prune: retentionRounds(database, config.recovery, log),
-      }),
+        prune: retentionRounds(database, config.recovery, workerLog),
+      });
+    },
     onStopped: () => workers.delete(worker),
   });
   workers.add(worker);
@@ -298,11 +304,11 @@ function childSender(parts: Parts): SendChild {
     handleOf(parts, await parts.sender.sendAsChild(parent, task, input, options));
 }
 
-/** What bodies may ask for on a thread that has loaded this app: its context is made once, when the first one begins. */
-function threadServices(parts: Parts): () => Promise<BodyServices> {
+/** The services of handlers on a thread that has loaded this app. The context is made once, for the first handler. */
+function threadServices(parts: Parts): () => Promise<HandlerServices> {
   const { database, config, context } = parts;
-  let made: Promise<BodyServices> | undefined;
-  const make = async (): Promise<BodyServices> => {
+  let made: Promise<HandlerServices> | undefined;
+  const make = async (): Promise<HandlerServices> => {
     await database.locate(); // a context may want to know where it is
     return {
       database,

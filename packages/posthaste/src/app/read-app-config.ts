@@ -1,11 +1,11 @@
 /** Everything `posthaste()` was given, checked together: the config's rules and the tasks' among each other. */
+import { DEFAULT_QUEUE, readConfig, type Config, type Environment } from "../config/config.ts";
 import { hooksProblems } from "../define/hook-rules.ts";
 import type { Hooks } from "../define/hooks.ts";
 import type { MaybePromise } from "../define/schema.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import { isContract, isTask, type AnyContract, type AnyTask } from "../define/task.ts";
 import { isWorkflow, type AnyWorkflow } from "../define/workflow.ts";
-import { DEFAULT_QUEUE, readConfig, type Config, type Environment } from "../domain/config.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { AppLogger } from "../domain/logger.ts";
 import { article } from "../domain/names.ts";
@@ -43,8 +43,8 @@ export interface AppConfig {
   /** Queues besides which none may be named; left out, there is "default". */
   readonly queues?: Readonly<Record<string, QueueOptions>>;
   /**
-   * Whether what this app sends may start at once on a worker of the same app that has a slot free, without standing in
-   * line first. Default true.
+   * Whether a task may start at once on a worker of the same app that has a free slot, without waiting in its queue first. Default
+   * true.
    */
   readonly directStart?: boolean;
   /** How many tasks may run at once in all workers together; not with a `prefetchBuffer`. Default null: no limit. */
@@ -52,25 +52,25 @@ export interface AppConfig {
   /** Tasks a worker fetches beyond its free slots. Default 0. */
   readonly prefetchBuffer?: number;
   /**
-   * Whether what is fetched ahead and has `onCrash: "requeue"` is stored as RUNNING at once, so that it begins without
-   * another round trip. Default false.
+   * Whether prefetched tasks with `onCrash: "requeue"` are stored as RUNNING at once, so that they start without another round trip.
+   * Default false.
    */
   readonly startAhead?: boolean;
   /** How long a claim is good without a renewal; at least two claimer heartbeats. Default 60,000. */
   readonly claimLeaseMs?: number;
   /**
-   * What a worker does with a task whose name it does not know: put it back in its place for a worker that knows it, or fail it
-   * at once with WORKER_RESOLUTION_ERROR. Default "wait".
+   * The reaction of a worker to a task whose name it does not know: `"wait"` returns it to its place for a worker that knows the name,
+   * `"fail"` fails it at once with WORKER_RESOLUTION_ERROR. Default "wait".
    */
   readonly unknownTasks?: "wait" | "fail";
   /**
-   * With "wait": a task whose name no worker ever listed fails after so long in a queue that a living worker serves,
+   * With "wait": a task whose name no worker ever listed fails after this many ms in a queue that a living worker serves,
    * 1,000–604,800,000. Default 300,000.
    */
   readonly unknownTaskGraceMs?: number;
-  /** When a worker counts as gone, what becomes of its tasks, and how long what is over is kept. */
+  /** When a worker counts as dead, how its tasks are recovered, and how long ended tasks are kept. */
   readonly recovery?: RecoveryOptions;
-  /** Whether workers sweep others that fell silent, and when. Anything that is said here enables it, except `enabled: false`. */
+  /** Whether and when workers sweep silent workers. Any field enables it, unless `enabled` is false. */
   readonly workerRecovery?: WorkerRecoveryOptions;
   /** How workers behave while the database is away. */
   readonly resilience?: ResilienceOptions;
@@ -83,14 +83,14 @@ export interface AppConfig {
   /** Makes, once for each worker, what handlers get as `ctx.context`. */
   readonly context?: () => MaybePromise<WorkerContext>;
   /**
-   * What is asked when a task is taken from its worker, and told of what happens: each a function or a list of them.
+   * Functions that decide about recovered tasks, and functions that are called on events: each a function or a list of them.
    *
    *     hooks: { taskFailed: ({ name, error }) => metrics.failed(name, error.code) }
    */
   readonly hooks?: Hooks;
   /**
    * The file that makes this app, as a file URL or an absolute path: threads for blocking tasks load it again. Default:
-   * the file that calls `posthaste()`. Where that is another one, the file that has the tasks says it:
+   * the file that calls `posthaste()`. If that is another file, name the file that has the tasks:
    *
    *     export const app = makeApp({ file: import.meta.url, tasks });
    */
@@ -120,15 +120,15 @@ export interface RecoveryOptions {
   readonly runningStaleThresholdMs?: number;
   /** How often the maintenance pass runs, 1,000–600,000. Default 30,000. */
   readonly checkIntervalMs?: number;
-  /** How often a worker vouches for what it runs, 1,000–120,000. Default 30,000. */
+  /** How often a worker sends heartbeats for running tasks, 1,000–120,000. Default 30,000. */
   readonly runnerHeartbeatIntervalMs?: number;
-  /** How often a worker vouches for what it has claimed and not started, 1,000–120,000. Default 30,000. */
+  /** How often a worker sends heartbeats for claimed tasks that have not started, 1,000–120,000. Default 30,000. */
   readonly claimerHeartbeatIntervalMs?: number;
-  /** How long heartbeats are kept, 1–8,760; null: for ever. Default 24. */
+  /** How long heartbeats are kept, 1–8,760; null: forever. Default 24. */
   readonly heartbeatRetentionHours?: number | null;
-  /** How long the states of workers, workers that are gone and recoveries are kept, 1–8,760; null: for ever. Default 168. */
+  /** How long samples of workers, dead workers and recoveries are kept, 1–8,760; null: forever. Default 168. */
   readonly workerStateRetentionHours?: number | null;
-  /** How long tasks that have ended are kept, 1–43,800; null: for ever. Default 720. */
+  /** How long ended tasks are kept, 1–43,800; null: forever. Default 720. */
   readonly terminalRecordRetentionHours?: number | null;
   /** How long a worker's session may be missing before the worker counts as crashed, 1,000–600,000. Default 5,000. */
   readonly crashGraceMs?: number;
@@ -136,8 +136,8 @@ export interface RecoveryOptions {
 
 export interface WorkerRecoveryOptions {
   /**
-   * Whether workers that fell silent are swept, and what they ran is given back without spending a retry. Default false;
-   * true when another field of the group is given.
+   * Whether silent workers are swept and their running tasks are requeued without spending a retry. Default false; true if another
+   * field of the group is given.
    */
   readonly enabled?: boolean;
   /** How often, at least, a worker refreshes its row, 100–3,600,000. Default 30,000. */
@@ -146,7 +146,7 @@ export interface WorkerRecoveryOptions {
   readonly sweepIntervalMs?: number;
   /** After how long without a heartbeat a worker is swept, 100–86,400,000, at least two heartbeats. Default 300,000. */
   readonly sweepThresholdMs?: number;
-  /** How long a task that was given back waits before it runs again, 0–86,400,000. Default 30,000. */
+  /** How long a requeued task waits before it runs again, 0–86,400,000. Default 30,000. */
   readonly recoveryDelayMs?: number;
   /** How many times longer a resilient task is left to its worker, 1–1,000. Default 3. */
   readonly resilientSweepThresholdMultiplier?: number;
@@ -172,7 +172,7 @@ export interface ReadAppConfig {
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
   readonly workflows: readonly AnyWorkflow[];
-  /** What `file` said. */
+  /** The `file` option. */
   readonly file: URL | undefined;
 }
 
@@ -219,7 +219,7 @@ function readTasks(given: unknown, config: Config, problems: Problem[]): AnyCont
     if (!isContract(task)) {
       problems.push({
         path,
-        message: `expected what defineTask() returns, found ${article(task)}`,
+        message: `expected a task from defineTask(), found ${article(task)}`,
       });
       continue;
     }
@@ -233,7 +233,7 @@ function readTasks(given: unknown, config: Config, problems: Problem[]): AnyCont
   return listed;
 }
 
-/** What is wrong inside of a workflow is found by `check()`, and where it is started. */
+/** Problems inside of a workflow are found by `check()` and by `start`. */
 function readWorkflowList(given: unknown, problems: Problem[]): AnyWorkflow[] {
   if (given === undefined) return [];
   if (!Array.isArray(given)) {
@@ -245,7 +245,7 @@ function readWorkflowList(given: unknown, problems: Problem[]): AnyWorkflow[] {
   for (const [index, workflow] of (given as unknown[]).entries()) {
     const path = `workflows[${index}]`;
     if (!isWorkflow(workflow)) {
-      const message = `expected what defineWorkflow() returns, found ${article(workflow)}`;
+      const message = `expected a workflow from defineWorkflow(), found ${article(workflow)}`;
       problems.push({ path, message });
       continue;
     }
@@ -263,8 +263,7 @@ function queueProblem(task: AnyContract, { queues }: Config): string | undefined
   // Without configured queues a task may still name one: a worker elsewhere may serve it.
   if (queues === undefined || known.includes(queue)) return undefined;
   const nearest = nearestName(queue, known);
-  const hint =
-    nearest === undefined ? `known are ${known.join(", ")}` : `did you mean "${nearest}"?`;
+  const hint = nearest === undefined ? `known: ${known.join(", ")}` : `did you mean "${nearest}"?`;
   return task.queue === undefined
     ? `task "${task.name}" names no queue, and "${DEFAULT_QUEUE}" is not among those configured; ${hint}`
     : `task "${task.name}" names the queue "${queue}", which is not configured; ${hint}`;

@@ -1,8 +1,8 @@
 /**
  * The first module that a bundle of this package runs. An ECMAScript bundle of esbuild cannot load pg, whose parts call `require`:
- * it ends with "Dynamic require of "events" is not supported". This says what to do about it before pg is reached.
+ * it ends with "Dynamic require of "events" is not supported". This module names the remedy before pg is loaded.
  *
- * Where pg is external it is loaded by now. Such a bundle may send; a worker in it is refused when it is made.
+ * If pg is external, it is already loaded. Such a bundle may send; a worker in it is refused when it is made.
  */
 import { createRequire } from "node:module";
 import { bundleProblem } from "../domain/bundled.ts";
@@ -14,7 +14,7 @@ const here: string | undefined = import.meta.url;
 if (problem !== undefined && here !== undefined && !canRequire() && !isPgLoaded(here))
   throw new PosthasteError("CONFIG_INVALID", problem);
 
-/** By what the bundler has put in the place of `require`. */
+/** Detected by the bundler's replacement for `require`. */
 function canRequire(): boolean {
   try {
     return require("node:events") !== undefined;

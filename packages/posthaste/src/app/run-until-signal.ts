@@ -1,7 +1,7 @@
 import { onStopSignals } from "../runtime/stop-signals.ts";
 import type { Worker } from "../worker/worker.ts";
 
-/** A worker that stops when its process is told to; a second signal hurries. Returns whether it was a signal that stopped it. */
+/** Runs a worker until a signal. A second signal ends the grace. Returns whether a signal stopped it. */
 export async function runUntilSignal(worker: Worker): Promise<boolean> {
   let isSignalled = false;
   const unhook = onStopSignals(

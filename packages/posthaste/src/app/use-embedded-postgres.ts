@@ -11,13 +11,13 @@ import { PosthasteError } from "../domain/errors.ts";
 
 const PACKAGE = "@posthaste/embedded";
 
-/** What is used of the options of `@posthaste/embedded`. */
+/** The options of `@posthaste/embedded` that we use. */
 interface EmbeddedOptions {
   readonly dir?: string;
   readonly settings?: Readonly<Record<string, string | number>>;
 }
 
-/** What is used of the server that `@posthaste/embedded` gives. */
+/** The part of a server of `@posthaste/embedded` that we use. */
 export interface EmbeddedServer {
   readonly url: string;
   readonly directory: string;

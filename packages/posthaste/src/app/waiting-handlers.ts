@@ -2,7 +2,7 @@
  * Warns when a handler waits for another task while no slot of its process is free: with a concurrency of 1 it waits for itself, and
  * nothing would ever say so.
  */
-import { currentTask } from "../worker/stray-errors.ts";
+import { currentTask } from "../worker/execution/uncaught-errors.ts";
 
 /** A shorter wait is no news. */
 const PATIENCE_MS = 5_000;
@@ -17,7 +17,7 @@ export function warnWaitingHandlers(
       if ([...workers].some(({ isFull }) => !isFull)) return;
       task.log.warn(
         { waitsFor },
-        "handler waits for another task while no slot of this worker is free; raise concurrency, or make it a workflow",
+        "handler waits for another task but this process has no free slot; raise concurrency or use a workflow",
       );
     }, PATIENCE_MS).unref();
     return () => clearTimeout(timer);

@@ -2,10 +2,10 @@ import { availableParallelism } from "node:os";
 import { Command } from "commander";
 import { appFacts } from "../app/app-facts.ts";
 import type { Posthaste } from "../app/posthaste.ts";
-import { settingLines, workerSettings, type Setting } from "../domain/config-settings.ts";
-import type { Config } from "../domain/config.ts";
+import type { Config } from "../config/config.ts";
+import { settingLines, listWorkerSettings, type Setting } from "../config/settings.ts";
+import { readWorkerOptions } from "../config/worker-options.ts";
 import { PosthasteError } from "../domain/errors.ts";
-import { readWorkerOptions } from "../domain/worker-options.ts";
 import { loadApp } from "./load-app.ts";
 import { complain, paint, say } from "./output.ts";
 import { workerFlags } from "./worker-flags.ts";
@@ -13,12 +13,12 @@ import { workerFlags } from "./worker-flags.ts";
 export function checkCommand(): Command {
   return new Command("check")
     .description(
-      "show every setting of an app and say what is wrong, without running it; exit code 1 if anything is",
+      "print every setting and every problem of an app, without running it; exit code 1 if there is a problem",
     )
     .argument("<app>", "the file that exports the app, e.g. app.ts")
     .option(
       "--live",
-      "ask the database too: does it answer, is its schema right, does a worker serve every queue?",
+      "also check that the database answers, its schema is right, and a worker serves every queue",
     )
     .action(async (file: string, { live = false }: { live?: boolean }) => {
       const app = await loadApp(file);
@@ -59,7 +59,7 @@ function showSettings(ofApp: readonly Setting[], ofWorker: readonly Setting[]): 
   const show = (title: string, rows: readonly string[]): void =>
     say([paint("bold", title), ...rows.map((row) => `  ${row}`), ""].join("\n"));
   show("config", lines.slice(0, ofApp.length));
-  show("worker, if it were started here without a flag", lines.slice(ofApp.length));
+  show("worker, when started here without flags", lines.slice(ofApp.length));
 }
 
 /** As `posthaste worker` would read them from this environment. */
@@ -67,11 +67,11 @@ function settingsOfWorker(config: Config): readonly Setting[] {
   const command = new Command("worker").exitOverride();
   for (const flag of workerFlags()) command.addOption(flag);
   command.parse([], { from: "user" });
-  const { plan, problems } = readWorkerOptions(command.opts(), config, availableParallelism());
+  const { settings, problems } = readWorkerOptions(command.opts(), config, availableParallelism());
   if (problems.length > 0) {
     throw PosthasteError.of("CONFIG_INVALID", "the worker's options are not valid", problems);
   }
-  return workerSettings(plan, (name) =>
+  return listWorkerSettings(settings, (name) =>
     command.getOptionValueSource(name) === "env" ? "environment" : "default",
   );
 }

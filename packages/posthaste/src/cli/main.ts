@@ -18,8 +18,8 @@ export async function main(args: readonly string[]): Promise<number> {
     .description("typed background tasks on the PostgreSQL you already have")
     .version(version)
     .showSuggestionAfterError()
-    .showHelpAfterError("(--help shows what there is)")
-    // It repeats what it does not understand, and that may be a URL in the wrong place.
+    .showHelpAfterError("(--help lists commands and options)")
+    // Commander repeats unknown arguments, which may be a URL with a password.
     .configureOutput({ writeErr: (text) => writeToStderr(maskSecrets(text)) });
   const commands = [
     workerCommand(),
@@ -43,14 +43,14 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** `posthaste --help | head`: the reader has what it wanted. Any other failure to write is one of the command's. */
+/** `posthaste --help | head`: the reader closed the pipe, which is no error. Any other failed write is. */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code === "EPIPE") process.exit();
   throw error;
 }
 
 function exitCodeOf(error: unknown): number {
-  // Commander has said what was wrong, or printed the help that was asked for.
+  // Commander has printed the error or the help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof UsageError) {
     complain(error.message);

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { posthaste } from "../app/posthaste.ts";
+import { printMigrations } from "../database/print-sql.ts";
 import { PosthasteError } from "../domain/errors.ts";
-import { printMigrations } from "../engine/print-migrations.ts";
 import { loadApp } from "./load-app.ts";
 import { say } from "./output.ts";
 

@@ -15,7 +15,7 @@ export function oneOf(text: string, choices: readonly string[]): string {
   throw new InvalidArgumentError(`expected ${expected}, found ${JSON.stringify(text)}`);
 }
 
-/** `mail,bulk`, added to what was said before. */
+/** `mail,bulk`, added to earlier values. */
 export function names(text: string, before: readonly string[] = []): string[] {
   const found = text.split(",").map((name) => name.trim());
   if (found.includes("")) {
@@ -26,7 +26,7 @@ export function names(text: string, before: readonly string[] = []): string[] {
   return [...before, ...found];
 }
 
-/** `mail=1,bulk=50`, added to what was said before. */
+/** `mail=1,bulk=50`, added to earlier values. */
 export function numberByName(
   text: string,
   rule: IntegerRule,

@@ -1,4 +1,4 @@
-/** Words on the terminal: what was asked for to stdout, everything else to stderr, colours only where a terminal shows them. */
+/** Output of commands: results to stdout, everything else to stderr, colours only on a terminal. */
 import { styleText } from "node:util";
 import { writeToStderr } from "../runtime/write-to-stderr.ts";
 

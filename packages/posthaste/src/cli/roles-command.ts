@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { printRoles } from "../engine/print-roles.ts";
+import { printRoles } from "../database/print-sql.ts";
 import { say } from "./output.ts";
 
 export function rolesCommand(): Command {
@@ -7,7 +7,11 @@ export function rolesCommand(): Command {
     .description(
       "print the SQL that makes roles of least privilege: migrator, producer, worker, reader",
     )
-    .option("-s, --schema <name>", "the schema, which also begins the roles' names", "posthaste")
+    .option(
+      "-s, --schema <name>",
+      "the schema, which is also the prefix of the role names",
+      "posthaste",
+    )
     .addHelpText("after", '\nExample: posthaste roles | psql "$ADMIN_URL"')
     .action(({ schema }: { schema: string }) => say(printRoles(schema)));
 }

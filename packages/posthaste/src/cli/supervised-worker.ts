@@ -4,7 +4,7 @@
  * supervisor is gone the channel breaks, and that asks it to stop too.
  */
 import type { Posthaste } from "../app/posthaste.ts";
-import type { WorkerOptions } from "../domain/worker-options.ts";
+import type { WorkerOptions } from "../config/worker-options.ts";
 
 /** The supervisor's word to its children: the grace is over. */
 export const HURRY = "hurry";
@@ -16,7 +16,7 @@ export async function runSupervised(app: Posthaste, options: WorkerOptions): Pro
     if (message === HURRY) worker.hurry();
   };
   process.on("SIGTERM", stop).on("SIGINT", stop).on("disconnect", stop).on("message", onMessage);
-  process.channel?.unref(); // listening must not keep alive what has ended
+  process.channel?.unref(); // the listener must not keep an ended process alive
   try {
     if (!process.connected) return; // orphaned before it could listen
     await worker.start();

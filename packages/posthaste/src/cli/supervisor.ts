@@ -22,7 +22,7 @@ const KILL_AFTER_GRACE_MS = 4_000;
 
 export interface Supervision {
   readonly processes: number;
-  /** How long children let their tasks end when they are told to stop. */
+  /** The shutdown grace of the children. */
   readonly shutdownGraceMs: number;
 }
 
@@ -56,13 +56,13 @@ class Supervisor {
     this.#log.info({ processes: count, pid: process.pid }, "supervisor started");
     await Promise.all(Array.from({ length: count }, () => this.#keepOne()));
     clearTimeout(this.#killing);
-    this.#log.info({ exitCode: this.#exitCode }, "supervisor stopped");
+    this.#log.info({ pid: process.pid, exitCode: this.#exitCode }, "supervisor stopped");
     return this.#exitCode;
   }
 
   stop(): void {
     if (this.#stopping.signal.aborted) return;
-    this.#log.info({ processes: this.#children.size }, "supervisor stops");
+    this.#log.info({ processes: this.#children.size, pid: process.pid }, "supervisor stopping");
     this.#stopping.abort();
     for (const child of this.#children) child.kill("SIGTERM");
     this.#killAfter(this.#graceMs);
@@ -83,7 +83,7 @@ class Supervisor {
       for (const child of this.#children) {
         this.#log.error(
           { pid: child.pid, graceMs, waitedMs: graceMs + KILL_AFTER_GRACE_MS },
-          "worker process did not stop after SIGTERM; killing it with SIGKILL, its tasks follow their crash rule",
+          "worker process did not stop after SIGTERM; killing it with SIGKILL, its tasks follow their onCrash rule",
         );
         child.kill("SIGKILL");
       }
@@ -106,9 +106,12 @@ class Supervisor {
         return;
       }
       const restartInMs = pauses.after(performance.now() - startedAt);
+      const { code, signal, pid } = exit;
       this.#log.warn(
-        { ...exit, restartInMs },
-        `worker process died${byWhat(exit)}; starting another`,
+        { pid, code, signal, restartInMs },
+        signal === "SIGKILL"
+          ? "worker process killed by SIGKILL (blocked event loop, out of memory, or an operator); starting another"
+          : "worker process died; starting another",
       );
       await pause(restartInMs, this.#stopping.signal);
     }
@@ -132,18 +135,11 @@ class Supervisor {
       };
       child.once("exit", (code, signal) => over({ code, signal }));
       child.once("error", (error) => {
-        this.#log.error({ error: String(error) }, "a worker process could not be started");
+        this.#log.error({ error: String(error) }, "could not start a worker process; trying again");
         if (pid === undefined) over({ code: 1, signal: null });
       });
     });
   }
-}
-
-/** SIGKILL leaves no other trace in the supervisor: the child's own last line, or the kernel's log, says which it was. */
-function byWhat({ code, signal }: Exit): string {
-  if (signal === "SIGKILL")
-    return " by SIGKILL (its event loop was blocked, memory ran out, or an operator killed it)";
-  return signal === null ? ` with exit code ${code}` : ` by ${signal}`;
 }
 
 /** Told to stop, a child ends with 0; one that had not yet begun to listen ends by the signal itself. */

@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
-import type { WorkerOptions } from "../domain/worker-options.ts";
-import { workerFields } from "../domain/worker-options-fields.ts";
+import { workerFields } from "../config/worker-options-fields.ts";
+import type { WorkerOptions } from "../config/worker-options.ts";
 import { loadApp } from "./load-app.ts";
 import { wholeNumber } from "./option-values.ts";
 import { runSupervised } from "./supervised-worker.ts";
@@ -21,7 +21,7 @@ const processesFlag = new Option(
   .env("POSTHASTE_PROCESSES")
   .argParser((text) => wholeNumber(text, { min: 1, max: MOST_PROCESSES }));
 
-/** What the supervisor adds to the command of its children; it overrules --processes. */
+/** The supervisor adds this to the command of its children; it overrules --processes. */
 const supervisedFlag = new Option("--supervised").hideHelp();
 
 const moreHelp = `

@@ -1,7 +1,7 @@
 /** Every option of a worker as a flag and an environment variable, made from the table of options. */
 import { Option } from "commander";
-import { defaultInWords, rangeInWords, type Field } from "../domain/field.ts";
-import { flagOf, variableOf, workerFields } from "../domain/worker-options-fields.ts";
+import { defaultInWords, rangeInWords, type Field } from "../config/field.ts";
+import { flagOf, variableOf, workerFields } from "../config/worker-options-fields.ts";
 import { names, numberByName, oneOf, wholeNumber } from "./option-values.ts";
 
 const shortFlags: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ function describe(field: Field): string {
   return `${meaning} (${facts.join("; ")})`;
 }
 
-/** How a kind of option is written, and what a further mention makes of what was said before. */
+/** How a kind of option is written, and how a repeated flag is combined with earlier ones. */
 function flagOfKind(field: Field): {
   readonly placeholder: string;
   readonly addTo: (text: string, before: unknown) => unknown;

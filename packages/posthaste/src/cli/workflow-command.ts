@@ -14,14 +14,14 @@ type Workflows = AppFacts["workflows"];
 
 export function workflowCommand(): Command {
   return new Command("workflow")
-    .description("look at the workflows of an app, without running them")
+    .description("inspect the workflows of an app, without running them")
     .addCommand(listCommand())
     .addCommand(graphCommand());
 }
 
 function listCommand(): Command {
   return new Command("list")
-    .description("name the workflows of an app, those that are nested in others included")
+    .description("list the workflows of an app, nested ones included")
     .argument("<app>", "the file that exports the app, e.g. app.ts")
     .action(async (file: string) => {
       for (const { name, version, graph, problems } of await workflowsOf(file)) {
@@ -34,11 +34,11 @@ function listCommand(): Command {
 
 function graphCommand(): Command {
   return new Command("graph")
-    .description("print the graph of a workflow, or those of all; exit code 1 if one has problems")
+    .description("print the graph of one workflow, or of all; exit code 1 if one has problems")
     .argument("<app>", "the file that exports the app, e.g. app.ts")
     .argument("[name]", "the workflow (default: all)")
     .addOption(
-      new Option("-f, --format <format>", "what to print it as")
+      new Option("-f, --format <format>", "the output format")
         .choices(["text", "mermaid", "json"])
         .default("text"),
     )
@@ -80,8 +80,7 @@ function named(workflows: Workflows, name: string | undefined): Workflows {
   if (found.length > 0) return found;
   const known = [...new Set(workflows.map((workflow) => workflow.name))];
   const nearest = nearestName(name, known);
-  const hint =
-    nearest === undefined ? `known are ${known.join(", ")}` : `did you mean "${nearest}"?`;
+  const hint = nearest === undefined ? `known: ${known.join(", ")}` : `did you mean "${nearest}"?`;
   throw new UsageError(`there is no workflow ${quoted(name)}; ${hint}`);
 }
 

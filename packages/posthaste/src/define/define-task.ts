@@ -1,11 +1,9 @@
 /** Tasks as authors write them. A definition is an inert value: making or importing one opens no connection. */
-import type { CrashRule } from "../domain/crash-rule.ts";
+import type { CrashRule } from "../domain/crash-policy.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { article, quoted } from "../domain/names.ts";
 import type { RetryPolicy } from "../domain/retry.ts";
 import type { StandardSchema } from "./schema.ts";
-import type { AnyContract, AnyTask, Task, TaskContract, TaskTypes } from "./task.ts";
-import { brand } from "./task.ts";
 import type {
   Absent,
   Defined,
@@ -13,8 +11,15 @@ import type {
   OptionalSchema,
   TaskOptions,
 } from "./task-options.ts";
-import type { RawOptions } from "./task-rules.ts";
-import { implementProblems, readFlags, taskProblems } from "./task-rules.ts";
+import { type RawOptions, implementProblems, readFlags, taskProblems } from "./task-rules.ts";
+import {
+  type AnyContract,
+  type AnyTask,
+  type Task,
+  type TaskContract,
+  type TaskTypes,
+  brand,
+} from "./task.ts";
 
 /**
  * Defines a task; without `run`, a contract that producers import and `implement` completes.

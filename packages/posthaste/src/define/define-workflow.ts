@@ -7,15 +7,15 @@ import { makeFlow, outputFacts } from "./flow-builder.ts";
 import { GraphDraft } from "./graph-draft.ts";
 import { RefUsedError } from "./refs.ts";
 import { isSchema, isThenable } from "./schema.ts";
-import type { RawOptions } from "./task-rules.ts";
 import type { OptionalSchema } from "./task-options.ts";
-import { workflowBrand, type AnyWorkflow, type WorkflowTypes } from "./workflow.ts";
-import type { DefinedWorkflow, SuccessOptions, WorkflowOptions } from "./workflow-options.ts";
+import type { RawOptions } from "./task-rules.ts";
 import { optionProblems, successProblems } from "./workflow-option-rules.ts";
+import type { DefinedWorkflow, SuccessOptions, WorkflowOptions } from "./workflow-options.ts";
+import { workflowBrand, type AnyWorkflow, type WorkflowTypes } from "./workflow.ts";
 
 /**
- * Defines a workflow: a graph of tasks. `build` runs once, at once; what it gets as `input`, and what nodes give, are
- * refs: places where a value will be.
+ * Defines a workflow: a graph of tasks. `build` runs once, at once. Its `input` and the outputs of nodes are refs:
+ * places where a value will be.
  *
  *     const shipOrder = defineWorkflow({
  *       name: "ship-order",
@@ -74,7 +74,7 @@ function workflowOf(graph: WorkflowGraph, raw: RawOptions, draft: GraphDraft): A
   });
 }
 
-/** What `build` returned. */
+/** The value that `build` returned. */
 function runBuild(draft: GraphDraft, build: unknown): WorkflowGraph["output"] {
   let returned: unknown;
   if (typeof build === "function") {
@@ -106,9 +106,9 @@ function hasNodes({ ids }: GraphDraft): boolean {
 function readOutput(draft: GraphDraft, returned: unknown): WorkflowGraph["output"] {
   if (isThenable(returned)) {
     const message =
-      "expected a function that writes the graph at once, found an async one; waiting is done by the tasks";
+      "expected a synchronous function, found an async one; build describes the graph, and the tasks do the waiting";
     draft.complain("BUILD_ASYNC", "build", message);
-    // What it rejects with is a consequence of what was just reported.
+    // Its rejection is a consequence of the problem that was just reported.
     void Promise.resolve(returned).catch(() => undefined);
     return { template: null, holes: [] };
   }
@@ -129,7 +129,7 @@ function successRule(given: unknown): SuccessRule | null {
   return { cases: cases ?? null, optional: optional ?? [] };
 }
 
-/** A copy: what was given stays its owner's, and nobody changes what has been checked. */
+/** A copy, so that later changes of the given object have no effect. */
 function deeplyFrozen<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null) return value;
   const copy = Array.isArray(value)

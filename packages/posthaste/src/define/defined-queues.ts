@@ -1,4 +1,4 @@
-import { DEFAULT_QUEUE } from "../domain/config.ts";
+import { DEFAULT_QUEUE } from "../config/config.ts";
 import type { AnyContract } from "./task.ts";
 import { withNested } from "./workflow-rules.ts";
 import type { AnyWorkflow } from "./workflow.ts";

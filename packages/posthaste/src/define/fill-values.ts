@@ -7,7 +7,7 @@ import type { Filled, Hole, Need } from "../domain/workflow-graph.ts";
 import { handleFacts, refFacts, type RefFacts } from "./refs.ts";
 import { coded, joinedPath, type WorkflowProblem } from "./workflow-problem.ts";
 
-/** Whose refs may be used where the value stands. */
+/** The sources whose refs may be used in the value. */
 export interface RefScope {
   readonly build: object;
   /** Inside of a fan-out: the function for the input of one item. */
@@ -16,7 +16,7 @@ export interface RefScope {
 
 export interface FilledValue {
   readonly filled: Filled;
-  /** What the holes need, in their order. */
+  /** The sources of the placeholders, in their order. */
   readonly needs: readonly Need[];
   readonly problems: readonly WorkflowProblem[];
 }
@@ -54,7 +54,7 @@ export function fillValue(
   return { filled: { template, holes }, needs, problems };
 }
 
-/** A copy with null in place of refs. What is neither list nor plain object stays, for encodeJson to judge. */
+/** A copy with null in place of refs. Other values than lists and plain objects stay, for encodeJson to check. */
 function withoutRefs(search: Search, value: unknown): unknown {
   const ref = refFacts(value);
   if (ref !== undefined) return noteRef(search, ref);
@@ -119,7 +119,7 @@ export function refProblem(
     return { code: "REF_FOREIGN", message };
   }
   if (ref.mapper !== undefined && ref.mapper !== scope.mapper) {
-    const message = `${refText(ref)} of a fan-out is known only in what its own function returns`;
+    const message = `${refText(ref)} of a fan-out can be used only in the value that its own function returns`;
     return { code: "ITEM_REF_OUTSIDE", message };
   }
   return undefined;

@@ -1,7 +1,7 @@
-/** The `flow` that `build` is given: what it is called with, handed to the draft. */
-import type { Flow } from "./flow.ts";
+/** Makes the `flow` for `build`: passes its calls to the draft. */
 import { addBranches, addJoin, equalsCondition, notCondition } from "./flow-gates.ts";
 import { addEachNode, addTaskNode, addWorkflowNode } from "./flow-nodes.ts";
+import type { Flow } from "./flow.ts";
 import type { GraphDraft } from "./graph-draft.ts";
 
 interface OutputFacts {
@@ -11,7 +11,7 @@ interface OutputFacts {
 
 const outputs = new WeakMap<object, OutputFacts>();
 
-/** What `flow.output` was given, if this is what it returned. */
+/** The argument of `flow.output`, if this is its return value. */
 export function outputFacts(value: unknown): OutputFacts | undefined {
   return typeof value === "object" && value !== null ? outputs.get(value) : undefined;
 }

@@ -1,4 +1,4 @@
-/** What the engine decides by itself: joins and conditions. */
+/** Gates: joins and conditions, which have no task. */
 import { encodeJson, type Json } from "../domain/json.ts";
 import { article, quoted } from "../domain/names.ts";
 import type { Condition, Need } from "../domain/workflow-graph.ts";
@@ -17,7 +17,7 @@ export function addJoin(
   const id = draft.nextGateId(kind);
   const needs = readSources(draft, kind, sources);
   draft.add({ id, kind, needs, required: readRequired(draft, kind, required, needs.length) });
-  // Its sources alone decide a join; whoever comes after it stands under its condition, too.
+  // A join is decided by its sources alone; nodes after it stand under its condition, too.
   const output = makeRef({ build: draft, from: id, part: "output", at: [], ...draft.standing });
   return makeHandle({ build: draft, id, ...draft.standing }, { output });
 }
@@ -57,7 +57,7 @@ function readRequired(
   return 1;
 }
 
-/** What a condition compares, and whether it is turned around. */
+/** The comparison of a condition, and whether it is negated. */
 interface ConditionFacts {
   readonly ref: unknown;
   /** Absent: the value's truth decides. */
@@ -120,7 +120,7 @@ function addBranch(draft: GraphDraft, facts: ConditionFacts, body: unknown): unk
 function readConditionRef(draft: GraphDraft, given: unknown): RefFacts | undefined {
   const ref = refFacts(given);
   if (ref === undefined) {
-    const message = `expected a ref or flow.equals(ref, value), found ${article(given)}; what is known already is decided by an if`;
+    const message = `expected a ref or flow.equals(ref, value), found ${article(given)}; for a value that is known already use an if statement`;
     draft.complain("CONDITION_INVALID", "flow.when", message);
     return undefined;
   }
@@ -134,7 +134,7 @@ function readEquals(draft: GraphDraft, { equals }: ConditionFacts): { readonly e
   const { value } = equals;
   const isRef = refFacts(value) !== undefined;
   if (isRef || value === undefined) {
-    const found = isRef ? "a ref; compare two refs in a task" : "undefined, which JSON cannot say";
+    const found = isRef ? "a ref; compare two refs in a task" : "undefined, which JSON cannot hold";
     draft.complain("CONDITION_INVALID", "flow.equals", `expected a value, found ${found}`);
     return {};
   }

@@ -1,4 +1,4 @@
-/** What the methods of `flow` read from the types of their arguments. */
+/** Types that the methods of `flow` infer from their arguments. */
 import type {
   EachRef,
   Fillable,
@@ -41,18 +41,18 @@ export type NewNode<Id extends string, Output, Code extends string, Before> = No
   NodeType<Id, Output, Code> | Before
 >;
 
-/** Those of an input. After a mistake the input has the type of everything that could be given, with no nodes to name. */
+/** The nodes of an input. After a mistake the input has its widest type, which names no nodes. */
 export type NodesBehind<Given, Taken> = [Fillable<Taken>] extends [Given] ? never : NodesIn<Given>;
 
 /**
- * What was given, or, if something in it has no place there, what is taken: then the compiler names it. A type
- * parameter alone would let properties pass that nobody reads.
+ * The given type, or the expected one if a property does not belong there: then the compiler names it. A type parameter alone would
+ * accept unknown properties.
  */
 export type CheckedInput<Given, Taken> = [Others<Given, Taken>] extends [never]
   ? Given
   : Fillable<Taken>;
 
-/** The same for what a function returns, in words of our own: there the compiler lets such properties pass. */
+/** The same for the return type of a function, with a message of our own: there the compiler accepts unknown properties. */
 export type CheckedItem<Given, Taken> = [Others<Given, Taken>] extends [never]
   ? Given
   : `the input has no "${Others<Given, Taken> & string}".`;
@@ -82,7 +82,7 @@ type ValueAt<Taken, Key> = Taken extends unknown
     : never
   : never;
 
-/** What can be joined. */
+/** Sources of a join. */
 export type Source = Followed & { readonly output: RefTo<unknown> };
 
 export type OutputsOf<Sources extends readonly Source[]> =
@@ -94,7 +94,7 @@ export type AnyNodes<Sources extends readonly Source[]> =
 
 type IsSure<One> = One extends Followed<infer Nodes> ? (Maybe extends Nodes ? false : true) : never;
 
-/** What was made under a condition, which may not hold. */
+/** A node under a condition, which may not hold. */
 export type Gated<Made, Nodes> =
   Made extends EachRef<infer Id, infer Item, infer Code, infer Before>
     ? EachRef<Id, Item, Code, Before | Nodes | Maybe>

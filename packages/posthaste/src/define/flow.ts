@@ -1,6 +1,17 @@
-/** What `build` is given to write a graph with. */
-import type { CheckedInput, CheckedItem, MadeBy, OwnCodesOf, TakenBy } from "./flow-types.ts";
-import type { AnyNodes, Gated, NewNode, NodesBehind, OutputsOf, Source } from "./flow-types.ts";
+/** The `flow` argument of `build`, which writes the graph. */
+import type {
+  CheckedInput,
+  CheckedItem,
+  MadeBy,
+  OwnCodesOf,
+  TakenBy,
+  AnyNodes,
+  Gated,
+  NewNode,
+  NodesBehind,
+  OutputsOf,
+  Source,
+} from "./flow-types.ts";
 import type {
   ConditionRef,
   EachRef,
@@ -15,8 +26,8 @@ import type {
   RefTo,
 } from "./ref-types.ts";
 import type { RetryPolicyFor } from "./retry-policies.ts";
-import type { AnyContract, CodeOf, InputOf, OutputOf } from "./task.ts";
 import type { KnownCodes } from "./task-options.ts";
+import type { AnyContract, CodeOf, InputOf, OutputOf } from "./task.ts";
 import type { AnyWorkflow, WorkflowOutputOf, WorkflowParsedOf } from "./workflow.ts";
 
 export interface AfterOption<After> {
@@ -34,7 +45,7 @@ export interface NodeOptions<
   readonly queue?: string;
   /** 1–100, lower runs first. */
   readonly priority?: number;
-  /** If its task has not started so long after it was sent, it never will: the node fails with TASK_EXPIRED. */
+  /** If its task has not started this many ms after it was sent, the node fails with TASK_EXPIRED. */
   readonly goodForMs?: number;
   /** The same as an instant: a Date, a text in ISO 8601, or a ref to such a text. */
   readonly goodUntil?: Until;
@@ -166,7 +177,7 @@ export interface Flow {
   /**
    * Decides at run time: the nodes that `then` makes run if the condition holds, those that `otherwise` makes if it does
    * not. A ref holds if its value is neither false, null, 0, "" nor missing. Both functions are called at once, to make
-   * their nodes. What `then` returned is returned, and with `otherwise` the pair of what both returned.
+   * their nodes. Returns the value of `then`, and with `otherwise` the pair of both values.
    *
    *     const gift = flow.when(order.output.isGift, () => flow.node("wrap", wrap, { id: input.orderId }));
    *

@@ -7,8 +7,8 @@ import type { GateKind, GraphNode, GraphReference, Hole, Need } from "../domain/
 import { mergedNeeds, type RefScope } from "./fill-values.ts";
 import { handleFacts, makeHandle, makeRef, refFacts, type HandleFacts } from "./refs.ts";
 import type { AnyContract } from "./task.ts";
-import type { AnyWorkflow } from "./workflow.ts";
 import type { WorkflowProblem, WorkflowProblemCode } from "./workflow-problem.ts";
+import type { AnyWorkflow } from "./workflow.ts";
 
 const NODE_ID = /^[A-Za-z0-9_\-:.]{1,128}$/;
 
@@ -33,7 +33,7 @@ export class GraphDraft implements RefScope {
     this.#name = name;
   }
 
-  /** From now on, whoever kept `flow` is told that it is too late. */
+  /** From now on, calls of `flow` throw: the graph is complete. */
   close(): void {
     this.#isOpen = false;
   }
@@ -41,7 +41,7 @@ export class GraphDraft implements RefScope {
   /** To be called first by everything that adds to the graph. */
   begin(method: string): void {
     if (!this.#isOpen) {
-      const message = `flow.${method} was called after build of workflow ${quoted(this.#name)} had returned; it writes the graph at once`;
+      const message = `flow.${method} was called after build of workflow ${quoted(this.#name)} had returned; call it before build returns`;
       throw new PosthasteError("DEFINITION_INVALID", message);
     }
     if (this.#isMapping) {
@@ -71,13 +71,13 @@ export class GraphDraft implements RefScope {
     return id;
   }
 
-  /** `$any1`, `$quorum2`, `$when3`: ids of what the engine decides by itself. */
+  /** `$any1`, `$quorum2`, `$when3`: ids of gates. */
   nextGateId(kind: GateKind): string {
     this.#gateCount += 1;
     return `$${kind}${this.#gateCount}`;
   }
 
-  /** One that cannot be told from another is left out; there is a problem already. */
+  /** A node with a used id is left out; its problem is already reported. */
   add(node: GraphNode): void {
     if (!this.ids.has(node.id)) this.nodes.push(node);
     this.ids.add(node.id);
@@ -120,7 +120,7 @@ export class GraphDraft implements RefScope {
     return makeRef({ build: this, from, part, at: [], ...(mapper && { mapper }) });
   }
 
-  /** What authors hold of a node. */
+  /** The author's view of a node. */
   handle(id: string, more: object = {}): object {
     this.ids.add(id);
     const output = this.ref(id, "output");
@@ -135,7 +135,7 @@ export class GraphDraft implements RefScope {
     return reference;
   }
 
-  /** What `after` asks for. */
+  /** The requirements of `after`. */
   after(given: unknown, path: string): readonly Need[] {
     if (given === undefined) return [];
     const isList = Array.isArray(given);

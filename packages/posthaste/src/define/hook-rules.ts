@@ -1,4 +1,4 @@
-/** Whether hooks, and what they answer, are what they should be: all problems, not the first. */
+/** Checks hooks and their answers, and returns all problems. */
 import type { Problem } from "../domain/errors.ts";
 import { article } from "../domain/names.ts";
 import { unknownOption } from "../domain/nearest-name.ts";
@@ -31,10 +31,10 @@ function functionProblems(path: string, hook: unknown): readonly Problem[] {
 }
 
 const LONGEST_DELAY_MS = 100 * 365 * 24 * 60 * 60 * 1000;
-/** What an integer of PostgreSQL holds. */
+/** The largest integer of PostgreSQL. */
 const MOST_ATTEMPTS = 2 ** 31 - 1;
 
-/** What may stand beside each action. */
+/** The fields that each action may have. */
 const answerFields = {
   default: [],
   reschedule: ["runAt", "attempts"],
@@ -44,14 +44,14 @@ const answerFields = {
 
 const actions = Object.keys(answerFields) as TaskRecoveryAnswer["action"][];
 
-/** What is wrong with what a `taskRecovery` hook has answered. */
+/** The problems of an answer of a `taskRecovery` hook. */
 export function recoveryAnswerProblems(answer: unknown): readonly Problem[] {
   if (!isRecord(answer)) {
     return [{ path: "", message: `expected an object with an action, found ${article(answer)}` }];
   }
   const action = actions.find((each) => each === answer["action"]);
   if (action === undefined) {
-    // Which other fields there may be, nobody knows.
+    // Without a valid action the other fields cannot be checked.
     const found = shown(answer["action"]);
     return [{ path: "action", message: `expected "${actions.join('" or "')}", found ${found}` }];
   }

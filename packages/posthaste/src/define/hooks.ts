@@ -1,23 +1,23 @@
-/** What an app may be told of, and what it may decide: `posthaste({ hooks: { … } })`. */
+/** The hooks of an app, which decide or are notified: `posthaste({ hooks: { … } })`. */
 import type { TaskRecoveryAnswer } from "../domain/crash-policy.ts";
 import type { Json } from "../domain/json.ts";
-import type { MaybePromise } from "./schema.ts";
 import type { TaskFailure } from "../domain/result.ts";
 import type { TaskStatus } from "../domain/task-lifecycle.ts";
+import type { MaybePromise } from "./schema.ts";
 
 export type { TaskRecoveryAnswer };
 
 /** One function or several; several are called in their order. */
 export type OneOrMore<Item> = Item | readonly Item[];
 
-/** May be async: what decides is waited for, what is told is not. */
+/** May be async: Posthaste waits for hooks that decide, not for hooks that are notified. */
 type Hook<Event, Answer = void> = (event: Event) => MaybePromise<Answer>;
 
 export interface Hooks {
-  // What recovery asks and tells.
+  // Recovery.
 
   /**
-   * What is to become of a task that was taken from a worker: called before anything is changed, outside any
+   * Decides about a task that is recovered from a worker: called before any change, outside any
    * transaction. The first answer that is not `default` counts. A hook that throws or takes too long answers `default`.
    */
   readonly taskRecovery?: OneOrMore<Hook<TaskRecoveryEvent, TaskRecoveryAnswer>>;
@@ -26,12 +26,12 @@ export interface Hooks {
   /** A sweep has found workers that are gone or silent; called after its commits. */
   readonly workerRecovered?: OneOrMore<Hook<WorkerRecoveredEvent>>;
 
-  // Events: told by the process that made them happen, after the database has confirmed it. Nobody waits for a hook that
-  // is told; what it throws is logged and changes nothing.
+  // Events: called in the process that caused them, after the database has confirmed it. Posthaste does not wait for them; an error is
+  // logged and changes nothing.
 
   /** This app has sent a task, or sent one again under the same `id`. With `tx`: it is inserted, and exists once that transaction commits. */
   readonly taskSent?: OneOrMore<Hook<TaskEvent>>;
-  /** A worker of this app is about to call the body. */
+  /** A worker of this app is about to call the handler. */
   readonly taskStarted?: OneOrMore<Hook<RunEvent>>;
   readonly taskCompleted?: OneOrMore<Hook<RunEndEvent>>;
   /** The task has failed for good. */
@@ -39,13 +39,13 @@ export interface Hooks {
   /** An attempt has failed and the task waits for its next one. */
   readonly taskRetried?: OneOrMore<Hook<RetriedEvent>>;
   readonly taskCancelled?: OneOrMore<Hook<TaskEvent>>;
-  /** Nobody started the task before its `goodUntil`. */
+  /** The task did not start before its `goodUntil`. */
   readonly taskExpired?: OneOrMore<Hook<TaskEvent>>;
   readonly workerStarted?: OneOrMore<Hook<WorkerEvent>>;
   readonly workerStopped?: OneOrMore<Hook<WorkerEvent>>;
 }
 
-/** Every hook there is: whether it decides something, or is told of something. */
+/** All hooks: whether each decides or is notified. */
 export const hookKinds = {
   taskRecovery: "decides",
   taskInterrupted: "is told",
@@ -68,7 +68,7 @@ export type EventName = {
   [Name in HookName]: (typeof hookKinds)[Name] extends "is told" ? Name : never;
 }[HookName];
 
-/** What the hooks of this name are given. */
+/** The argument of the hooks of this name. */
 export type HookEvent<Name extends HookName> =
   NonNullable<Hooks[Name]> extends OneOrMore<Hook<infer Event, infer _>> ? Event : never;
 
@@ -78,12 +78,12 @@ export interface InterruptedTask {
   readonly name: string;
   readonly queue: string;
   readonly priority: number;
-  /** CLAIMED: its body has not begun. RUNNING: it may have. */
+  /** CLAIMED: its handler has not begun. RUNNING: it may have. */
   readonly status: TaskStatus;
   readonly input: Json;
   readonly flags: Readonly<Record<string, boolean>>;
   readonly claimId: string;
-  /** Bodies that have begun so far. */
+  /** Handlers that have begun so far. */
   readonly attempt: number;
   readonly retryCount: number;
   /** Crashes in a row so far, without this one. */
@@ -94,7 +94,7 @@ export type InterruptionReason = "WORKER_CRASHED" | "SHUTDOWN_ABORTED";
 
 export interface TaskRecoveryEvent {
   readonly task: InterruptedTask;
-  /** Who recovers it; "admin" when an operator does. */
+  /** The worker that recovers it; "admin" for an operator. */
   readonly recoveringWorkerId: string;
   readonly previousWorkerId: string;
   readonly reason: InterruptionReason;
@@ -116,13 +116,13 @@ export interface TaskEvent {
 }
 
 export interface RunEvent extends TaskEvent {
-  /** 1 for the first body that ran. */
+  /** 1 for the first handler that ran. */
   readonly attempt: number;
   readonly workerId: string;
 }
 
 export interface RunEndEvent extends RunEvent {
-  /** From the call of the body to its end. */
+  /** From the call of the handler to its end. */
   readonly durationMs: number;
 }
 

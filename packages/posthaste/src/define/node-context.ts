@@ -1,21 +1,21 @@
-/** What a handler is told about the run of which its task is a node. */
+/** `ctx.workflow`: the run of which the task is a node. */
 import type { Json } from "../domain/json.ts";
 import type { TaskResult } from "../domain/result.ts";
 import type { AnyContract, CodeOf, OutputOf } from "./task.ts";
 
 export interface NodeContext {
-  /** Of the run. */
+  /** The id of the run. */
   readonly id: string;
-  /** Of the workflow. */
+  /** The name of the workflow. */
   readonly name: string;
   /** The node's id in the graph. */
   readonly node: string;
   /** Its place in the array that was fanned out over, from 0; undefined if it is no item. */
   readonly item: number | undefined;
-  /** What the run was started with. */
+  /** The input of the run. */
   readonly input: Json;
   /**
-   * How another node of the same run ended; null if it has not. The task says what type to expect, and must be that node's:
+   * The result of another node of the same run; null if it has not ended. The task gives the type, and must be that node's:
    *
    *     const order = await ctx.workflow?.resultFor("order", fetchOrder);
    */

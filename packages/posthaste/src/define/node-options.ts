@@ -1,5 +1,5 @@
 /** How a node differs from its task, read and checked. */
-import { LOWEST_PRIORITY } from "../domain/config.ts";
+import { LOWEST_PRIORITY } from "../config/config.ts";
 import { resultCodes, type Problem } from "../domain/errors.ts";
 import type { Json } from "../domain/json.ts";
 import { queueNameProblem } from "../domain/names.ts";
@@ -8,8 +8,8 @@ import { retryProblems } from "../domain/retry-rules.ts";
 import type { Need, TaskFacts } from "../domain/workflow-graph.ts";
 import { holeOf, needsOf, refProblem, type RefScope } from "./fill-values.ts";
 import { refFacts } from "./refs.ts";
-import type { AnyContract } from "./task.ts";
 import { flagsProblems, readFlags } from "./task-rules.ts";
+import type { AnyContract } from "./task.ts";
 import { coded, type WorkflowProblem } from "./workflow-problem.ts";
 
 const taskOptions = ["after", "queue", "priority", "goodForMs", "goodUntil", "retry", "flags"];

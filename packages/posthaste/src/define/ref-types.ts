@@ -25,7 +25,7 @@ export interface Sure {
   readonly [sure]: true;
 }
 
-/** What is known of one node by its type. */
+/** The facts about a node in its type. */
 export interface NodeType<out Id extends string, out Output, out Code extends string> {
   readonly id: Id;
   readonly output: Output;
@@ -51,9 +51,9 @@ export interface NodeRef<
   Nodes,
 > extends Followed<Nodes> {
   readonly id: Id;
-  /** The value. Whoever takes it needs that this node is COMPLETED. */
+  /** The value. A node that takes it starts only if this node is COMPLETED. */
   readonly output: Ref<Output, Nodes>;
-  /** `{ ok, value }` or `{ ok, error }`. Whoever takes it starts however this node ended. */
+  /** `{ ok, value }` or `{ ok, error }`. A node that takes it starts however this node ended. */
   readonly result: Ref<TaskResult<Output, Code | ResultCode>, Exclude<Nodes, Maybe>, Sure>;
 }
 
@@ -64,23 +64,23 @@ export interface EachRef<Id extends string, Item, Code extends string, Nodes> ex
   never,
   Nodes
 > {
-  /** The results of all items, in the order of the array. Whoever takes it starts however this node ended. */
+  /** The results of all items, in the order of the array. A node that takes it starts however this node ended. */
   readonly results: Ref<TaskResult<Item, Code | ResultCode>[], Exclude<Nodes, Maybe>, Sure>;
 }
 
-/** What `flow.any` and `flow.quorum` make. */
+/** Returned by `flow.any` and `flow.quorum`. */
 export interface JoinRef<Output, Nodes> extends Followed<Nodes> {
-  /** Whoever takes it needs that the join is met. */
+  /** A node that takes it starts only if the join is met. */
   readonly output: Ref<Output, Nodes>;
 }
 
-/** What `flow.equals` and `flow.not` make. */
+/** Returned by `flow.equals` and `flow.not`. */
 export interface ConditionRef<out Nodes = unknown> {
   readonly [condition]: Nodes;
 }
 declare const condition: unique symbol;
 
-/** What `flow.output` makes. */
+/** Returned by `flow.output`. */
 export interface OutputWithNodes<out Value, out Nodes> {
   readonly [outputBrand]: { readonly value: Value; readonly nodes: Nodes };
 }
@@ -121,7 +121,7 @@ type PartOf<Value, Key> = Value extends Scalar
       ? Value[Key] | (string extends Key ? undefined : number extends Key ? undefined : never)
       : undefined;
 
-/** What may be written where a value of this type is taken: that value, with refs in place of any of its parts. */
+/** A value of this type, with refs allowed in place of any of its parts. */
 export type Fillable<Type> =
   IsAny<Type> extends true ? Type : unknown extends Type ? Type : RefTo<Type> | Plain<Type>;
 
@@ -142,7 +142,7 @@ type Plain<Type> = Type extends Scalar
 
 /**
  * `Given` itself when there is neither ref nor node in it, something it is not assignable to when there is. Lazy, so that
- * the checker can compare recursive types with it; what has no refs is not walked.
+ * the checker can compare recursive types with it; types without refs are not walked.
  */
 export type WithoutRefs<Given> = Given extends Scalar
   ? Given

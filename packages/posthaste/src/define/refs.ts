@@ -5,13 +5,13 @@
 import { refText } from "../domain/graph-words.ts";
 import type { Hole } from "../domain/workflow-graph.ts";
 
-/** What a ref stands for. */
+/** The source of a ref. */
 export interface RefFacts extends Omit<Hole, "path"> {
   /** The build that it was made in. */
   readonly build: object;
-  /** Of the item or index of a fan-out: the function that it was given to. */
+  /** For the item or index of a fan-out: the function that got it. */
   readonly mapper?: object;
-  /** Of a join's output: the condition that the join stands under. */
+  /** For a join's output: the condition of the join. */
   readonly gate?: string;
 }
 
@@ -34,7 +34,7 @@ export class RefUsedError extends Error {
   }
 }
 
-/** What JavaScript asks for when it wants a value. */
+/** The properties that JavaScript reads to convert a value. */
 const wantsValue: ReadonlyMap<PropertyKey, string> = new Map<PropertyKey, string>([
   [Symbol.toPrimitive, "turned into a text or a number, or compared"],
   ["valueOf", "turned into a text or a number"],
@@ -78,11 +78,11 @@ export function makeRef(facts: RefFacts): object {
   return ref;
 }
 
-/** What stands behind a node, a join, a condition or an output with nodes. */
+/** The internals of a node, a join, a condition or an output with nodes. */
 export interface HandleFacts {
   readonly build: object;
   readonly id: string;
-  /** Of a join: the condition that it stands under. */
+  /** For a join: its condition. */
   readonly gate?: string;
 }
 
@@ -92,7 +92,7 @@ export function handleFacts(value: unknown): HandleFacts | undefined {
   return typeof value === "object" && value !== null ? handles.get(value) : undefined;
 }
 
-/** A node or a join: what it shows is refs and its id, what it stands for is nobody else's business. */
+/** A node or a join. It shows refs and its id; the rest is internal. */
 export function makeHandle<Shown extends object>(facts: HandleFacts, shown: Shown): Shown {
   handles.set(shown, facts);
   return Object.freeze(shown);

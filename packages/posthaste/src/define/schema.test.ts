@@ -10,105 +10,107 @@ const libraries: [string, StandardSchema][] = [
   ["arktype", type({ items: type({ price: "number" }).array() })],
 ];
 
-describe.each(libraries)("%s", (_, schema) => {
-  test("is a schema", () => expect(isSchema(schema)).toBe(true));
+describe("schema", () => {
+  describe.each(libraries)("%s", (_, schema) => {
+    test("is a schema", () => expect(isSchema(schema)).toBe(true));
 
-  test("accepts, without a promise", () => {
-    const value = { items: [{ price: 1 }] };
-    expect(validate(schema, value)).toEqual({ ok: true, value });
+    test("accepts a value, without a promise", () => {
+      const value = { items: [{ price: 1 }] };
+      expect(validate(schema, value)).toEqual({ ok: true, value });
+    });
+
+    test("refuses a value with its path", () => {
+      expect(validate(schema, { items: [{ price: 1 }, { price: "1" }] })).toEqual({
+        ok: false,
+        problems: [{ path: "items[1].price", message: expect.stringMatching(/number/) }],
+      });
+    });
   });
 
-  test("refuses with the path of the value", () => {
-    expect(validate(schema, { items: [{ price: 1 }, { price: "1" }] })).toEqual({
+  test.each([
+    undefined,
+    null,
+    7,
+    {},
+    () => 1,
+    { "~standard": null },
+    { "~standard": { version: 1 } },
+  ])("isSchema is false for %s", (value) => expect(isSchema(value)).toBe(false));
+
+  test("validate keeps the value without a schema", () => {
+    const value = { any: "thing" };
+    expect(validate(undefined, value)).toEqual({ ok: true, value });
+  });
+
+  test("validate returns the output of a transform", () => {
+    expect(validate(z.string().transform(Number), "7")).toEqual({ ok: true, value: 7 });
+  });
+
+  test("validate returns a promise for an asynchronous schema", async () => {
+    const schema = z.string().refine(async (text) => text === "yes", "say yes");
+    const answer = validate(schema, "no");
+    expect(answer).toBeInstanceOf(Promise);
+    expect(await answer).toEqual({ ok: false, problems: [{ path: "", message: "say yes" }] });
+    expect(await validate(schema, "yes")).toEqual({ ok: true, value: "yes" });
+  });
+
+  test("validate reports every problem", () => {
+    const checked = validate(z.object({ a: z.string(), b: z.number() }), {});
+    expect(checked).toMatchObject({ ok: false, problems: [{ path: "a" }, { path: "b" }] });
+  });
+
+  describe("validate reports a validator that throws as a problem", () => {
+    const schema = (check: () => never | Promise<never>): StandardSchema => ({
+      "~standard": { version: 1, vendor: "test", validate: check },
+    });
+    const says = {
       ok: false,
-      problems: [{ path: "items[1].price", message: expect.stringMatching(/number/) }],
+      problems: [{ path: "", message: "the schema itself threw TypeError: oops" }],
+    };
+
+    test("when it throws at once", () => {
+      const throwing = schema(() => {
+        throw new TypeError("oops");
+      });
+      expect(validate(throwing, 1)).toEqual(says);
+    });
+
+    test("when it rejects later", async () => {
+      const rejecting = schema(() => Promise.reject(new TypeError("oops")));
+      expect(await validate(rejecting, 1)).toEqual(says);
+    });
+
+    test("when its answer has the wrong form, at once or later", async () => {
+      const odd = schema(() => undefined as never);
+      expect(validate(odd, 1)).toMatchObject({ ok: false });
+      const late = schema(() => Promise.resolve({ issues: 7 } as never));
+      expect(await validate(late, 1)).toMatchObject({ ok: false });
     });
   });
-});
 
-test.each([
-  undefined,
-  null,
-  7,
-  {},
-  () => 1,
-  { "~standard": null },
-  { "~standard": { version: 1 } },
-])("%s is no schema", (value) => expect(isSchema(value)).toBe(false));
-
-test("no schema leaves the value as it is", () => {
-  const value = { any: "thing" };
-  expect(validate(undefined, value)).toEqual({ ok: true, value });
-});
-
-test("a transform's output is the value", () => {
-  expect(validate(z.string().transform(Number), "7")).toEqual({ ok: true, value: 7 });
-});
-
-test("an asynchronous schema answers with a promise", async () => {
-  const schema = z.string().refine(async (text) => text === "yes", "say yes");
-  const answer = validate(schema, "no");
-  expect(answer).toBeInstanceOf(Promise);
-  expect(await answer).toEqual({ ok: false, problems: [{ path: "", message: "say yes" }] });
-  expect(await validate(schema, "yes")).toEqual({ ok: true, value: "yes" });
-});
-
-test("every problem is reported", () => {
-  const checked = validate(z.object({ a: z.string(), b: z.number() }), {});
-  expect(checked).toMatchObject({ ok: false, problems: [{ path: "a" }, { path: "b" }] });
-});
-
-describe("a validator that throws is a problem, not a crash", () => {
-  const schema = (check: () => never | Promise<never>): StandardSchema => ({
-    "~standard": { version: 1, vendor: "test", validate: check },
-  });
-  const says = {
-    ok: false,
-    problems: [{ path: "", message: "the schema itself threw TypeError: oops" }],
-  };
-
-  test("at once", () => {
-    const throwing = schema(() => {
-      throw new TypeError("oops");
+  describe("validateStored reads a stored null of an omitted input", () => {
+    test("as undefined where the schema refuses null", () => {
+      const schema = z.object({ limit: z.number() }).default({ limit: 10 });
+      expect(validateStored(schema, null)).toEqual({ ok: true, value: { limit: 10 } });
+      expect(validateStored(z.string().optional(), null)).toEqual({ ok: true, value: undefined });
     });
-    expect(validate(throwing, 1)).toEqual(says);
-  });
 
-  test("later", async () => {
-    const rejecting = schema(() => Promise.reject(new TypeError("oops")));
-    expect(await validate(rejecting, 1)).toEqual(says);
-  });
+    test("as null where the schema accepts it", () => {
+      expect(validateStored(z.string().nullish(), null)).toEqual({ ok: true, value: null });
+      expect(validateStored(undefined, null)).toEqual({ ok: true, value: null });
+    });
 
-  test("by answering nonsense, at once or later", async () => {
-    const odd = schema(() => undefined as never);
-    expect(validate(odd, 1)).toMatchObject({ ok: false });
-    const late = schema(() => Promise.resolve({ issues: 7 } as never));
-    expect(await validate(late, 1)).toMatchObject({ ok: false });
-  });
-});
+    test("and refuses it with the problem of null where the schema refuses both", () => {
+      expect(validateStored(z.string(), null)).toEqual(validate(z.string(), null));
+    });
 
-describe("an input that was left out is stored as null", () => {
-  test("and read back as undefined where the schema does not take null", () => {
-    const schema = z.object({ limit: z.number() }).default({ limit: 10 });
-    expect(validateStored(schema, null)).toEqual({ ok: true, value: { limit: 10 } });
-    expect(validateStored(z.string().optional(), null)).toEqual({ ok: true, value: undefined });
-  });
-
-  test("and stays null where it does", () => {
-    expect(validateStored(z.string().nullish(), null)).toEqual({ ok: true, value: null });
-    expect(validateStored(undefined, null)).toEqual({ ok: true, value: null });
-  });
-
-  test("and is refused, in the words about null, where neither will do", () => {
-    expect(validateStored(z.string(), null)).toEqual(validate(z.string(), null));
-  });
-
-  test("with an asynchronous schema too", async () => {
-    const schema = z
-      .string()
-      .refine(async () => true)
-      .optional();
-    expect(await validateStored(schema, null)).toEqual({ ok: true, value: undefined });
-    expect(await validateStored(schema, "x")).toEqual({ ok: true, value: "x" });
+    test("with an asynchronous schema too", async () => {
+      const schema = z
+        .string()
+        .refine(async () => true)
+        .optional();
+      expect(await validateStored(schema, null)).toEqual({ ok: true, value: undefined });
+      expect(await validateStored(schema, "x")).toEqual({ ok: true, value: "x" });
+    });
   });
 });

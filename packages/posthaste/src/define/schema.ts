@@ -25,12 +25,12 @@ interface SchemaIssue {
 
 export type MaybePromise<Value> = Value | Promise<Value>;
 
-/** What the schema takes. */
+/** The input type of a schema. */
 export type SchemaInput<Schema extends StandardSchema> = NonNullable<
   Schema["~standard"]["types"]
 >["input"];
 
-/** What the schema makes of it. */
+/** The output type of a schema. */
 export type SchemaOutput<Schema extends StandardSchema> = NonNullable<
   Schema["~standard"]["types"]
 >["output"];
@@ -51,8 +51,8 @@ export function isSchema(value: unknown): value is StandardSchema {
 }
 
 /**
- * The value as the schema makes it, or what is wrong with it. Answers at once when the schema does: a promise per task
- * would be paid on every send.
+ * Validates a value: returns the schema's output or its problems. Returns no promise if the schema is synchronous, because every send
+ * would pay for it.
  *
  *     const checked = await validate(task.input, input);
  */
@@ -96,7 +96,7 @@ function leftOut(schema: StandardSchema, aboutNull: Validated): MaybePromise<Val
   return second.ok ? second : aboutNull;
 }
 
-/** What `await` would wait for. Not every promise is a Promise: it may come from another realm, or be an ORM's query. */
+/** Whether `await` would wait. Not every thenable is a Promise: it may come from another realm, or be an ORM's query. */
 export function isThenable<Value>(
   value: Value,
 ): value is Extract<Value, PromiseLike<unknown>> & PromiseLike<Awaited<Value>> {

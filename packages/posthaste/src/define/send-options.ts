@@ -1,6 +1,6 @@
 /** How one send differs from its task's definition. */
 export interface TaskOptions {
-  /** Runs after so many milliseconds. */
+  /** Runs after this many milliseconds. */
   readonly delayMs?: number;
   /** Runs at this time; a time that has passed means now. */
   readonly runAt?: Date;
@@ -16,7 +16,7 @@ export interface TaskOptions {
   readonly id?: string;
 }
 
-/** What a caller's transaction has to offer: a `pg` client inside one, or anything shaped like it. */
+/** A transaction of the caller: a `pg` client inside one, or an object of the same shape. */
 export interface CallersTransaction {
   query(text: string, values: unknown[]): Promise<{ readonly rows: unknown[] }>;
 }

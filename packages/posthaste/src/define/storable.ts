@@ -1,6 +1,6 @@
 /**
  * Which types survive JSON. A type that does not is refused where the task is defined, by a message type that names
- * the field; nothing is converted silently, so what a caller reads is what the handler returned.
+ * the field; no value is converted silently, so a caller reads the value that the handler returned.
  *
  * Two steps keep this affordable: `Storable` is one lazy mapped type that the checker compares with the original
  * (recursive types included), and only after a mismatch does `FirstProblem` walk the type to find the field.

@@ -1,6 +1,6 @@
 /** A task that was sent, from the sender's side. */
 import type { Json } from "../domain/json.ts";
-import type { TaskFailure, TaskResult } from "../domain/result.ts";
+import type { AttemptInfo, TaskResult } from "../domain/result.ts";
 import type { TaskStatus } from "../domain/task-lifecycle.ts";
 import type { AnyContract, CodeOf, OutputOf } from "./task.ts";
 
@@ -9,20 +9,6 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
   /** Stop waiting when it aborts; rejects with its reason. */
   readonly signal?: AbortSignal;
-}
-
-/** One run of the body. */
-export interface AttemptInfo {
-  /** 1 for the first. */
-  readonly attempt: number;
-  /** RUNNING while it lasts; then how it ended: COMPLETED, FAILED, CANCELLED, INTERRUPTED or WORKER_FAILURE. */
-  readonly outcome: string;
-  readonly willRetry: boolean;
-  readonly startedAt: Date;
-  readonly finishedAt: Date | null;
-  readonly errorCode: string | null;
-  readonly error: TaskFailure | null;
-  readonly workerId: string;
 }
 
 export interface TaskInfo {
@@ -44,16 +30,16 @@ export interface TaskInfo {
   readonly goodUntil: Date | null;
   readonly retryCount: number;
   readonly errorCode: string | null;
-  /** What the task last said with `ctx.progress()`. */
+  /** The last report of `ctx.progress()`. */
   readonly progress: Json | null;
-  /** Who holds it, or held it last. */
+  /** The worker that has claimed it, or claimed it last. */
   readonly worker: {
     readonly id: string;
     readonly name: string | null;
     readonly hostname: string | null;
     readonly pid: number | null;
   } | null;
-  /** Bodies that ran, oldest first. */
+  /** Handlers that ran, oldest first. */
   readonly attempts: readonly AttemptInfo[];
 }
 
@@ -70,7 +56,7 @@ export interface TaskHandle<T extends AnyContract = AnyContract> {
   /** The value; throws TaskFailedError if the task did not succeed. */
   value(options?: WaitOptions): Promise<OutputOf<T>>;
   info(): Promise<TaskInfo>;
-  /** What the task last said with `ctx.progress()`; null if it has said nothing. */
+  /** The last report of `ctx.progress()`; null without one. */
   progress(): Promise<Json | null>;
   /**
    * "cancelled": it never runs. "requested": it is running, its `ctx.signal` aborts, and it ends CANCELLED. "finished": it

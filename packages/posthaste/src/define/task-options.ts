@@ -1,20 +1,20 @@
 /**
- * What `defineTask` takes, and the types it reads from that. Mistakes resolve to message types: nothing is assignable
- * to them, so the compiler prints the sentence at the option that is wrong.
+ * The options of `defineTask`, and the types inferred from them. A mistake becomes a message type, to which nothing is assignable, so the
+ * compiler prints its sentence at the wrong option.
  */
-import type { CrashRule } from "../domain/crash-rule.ts";
+import type { CrashRule } from "../domain/crash-policy.ts";
 import type { ResultCode } from "../domain/errors.ts";
 import type { Failure } from "../domain/result.ts";
 import type { RetryPolicyFor } from "./retry-policies.ts";
 import type { MaybePromise, SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
 import type { StorageProblem } from "./storable.ts";
-import type { Task, TaskContract, TaskTypes } from "./task.ts";
 import type { TaskContext } from "./task-context.ts";
+import type { Task, TaskContract, TaskTypes } from "./task.ts";
 
 export type OptionalSchema = StandardSchema | undefined;
 
 declare const absent: unique symbol;
-/** Stands for what a handler returns when there is no handler. */
+/** The return type where there is no handler. */
 export interface Absent {
   readonly [absent]: never;
 }
@@ -39,9 +39,9 @@ export interface TaskOptions<
 > {
   /** Unique in an app: 1–255 printable characters. */
   readonly name: string;
-  /** Any Standard Schema. `send` takes what the schema takes, `run` receives what the schema makes of it. */
+  /** Any Standard Schema. `send` takes the schema's input type, `run` receives its output type. */
   readonly input?: Input & StorableInput<Input>;
-  /** Any Standard Schema. `run` returns what the schema takes, results hold what the schema makes of it. */
+  /** Any Standard Schema. `run` returns the schema's input type, results have its output type. */
   readonly output?: Output & StorableOutput<Output>;
   /** The task's own codes, UPPER_SNAKE. */
   readonly errors?: readonly Code[] & OwnCodes<Code>;
@@ -54,17 +54,16 @@ export interface TaskOptions<
   /** The longest that one attempt may take; then it ends with TASK_TIMEOUT, and `ctx.signal` aborts. Default: as long as it takes. */
   readonly timeoutMs?: number;
   /**
-   * What becomes of a task whose worker crashes while it runs. `"policy"`: it is retried if `retryFor` lists WORKER_CRASHED
-   * and retries remain, else it fails. `"requeue"`: the attempt is given back, for tasks that may run twice. `"fail"`: it
-   * ends. Default: `"requeue"` where `workerRecovery` is enabled, else `"policy"`.
+   * The rule for a task whose worker crashes while it runs. `"policy"`: it is retried if `retryFor` lists WORKER_CRASHED and retries
+   * remain, else it fails. `"requeue"`: it runs again and spends no retry, for tasks that may run twice. `"fail"`: it fails. Default: `"requeue"` where `workerRecovery` is enabled, else `"policy"`.
    */
   readonly onCrash?: CrashRule;
-  /** So many crashes in a row end the task with WORKER_CRASHED, whatever `onCrash` says; at least 1. Default 3. */
+  /** This many crashes in a row end the task with WORKER_CRASHED, whatever `onCrash`; at least 1. Default 3. */
   readonly maxCrashes?: number;
   /** Names for others to act on; `INFRASTRUCTURE_RESILIENT_FLAG` leaves the task to a worker that fell silent for longer. */
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
   /**
-   * Runs the body on a worker thread, so that code which computes for long, or never returns to the event loop, delays
+   * Runs the handler on a worker thread, so that code which computes for long, or never returns to the event loop, delays
    * nothing else and can be stopped. The thread loads the file that makes the app once more: what that file does at its
    * top level happens there too, up to its first use of the app. Default false.
    */
@@ -149,7 +148,7 @@ type CodeIn<Value> = Value extends Failure<infer Code> ? Code : never;
 
 export type ValueOf<Returned> = Exclude<Awaited<Returned>, Failure>;
 
-/** What a caller reads back: `undefined` as a whole is stored as null. */
+/** The type that a caller reads: a result of `undefined` is stored as null. */
 export type StoredAs<Value> = Value extends undefined | void ? null : Value;
 
 /** Written out rather than named, so that an editor shows the four types and not a formula. */
@@ -189,7 +188,7 @@ type ParsedInput<Input extends OptionalSchema, Annotated> = Input extends Standa
   ? SchemaOutput<Input>
   : Annotated;
 
-/** What `implement` takes: the handler of a contract. Without an output schema it may return anything that JSON keeps. */
+/** The handler of a contract, for `implement`. Without an output schema it may return any value that JSON keeps. */
 export type Implementation<Types extends TaskTypes, Returned> = unknown extends Types["returned"]
   ? (input: Types["parsed"], ctx: TaskContext) => CheckedReturn<Returned, Types["code"]>
   : (

@@ -1,7 +1,6 @@
-/** Whether the options of a definition are what they should be: all problems, not the first. */
-import { CRASH_RULES } from "../domain/crash-rule.ts";
-import type { Problem } from "../domain/errors.ts";
-import { isResultCode, resultCodes } from "../domain/errors.ts";
+/** Checks the options of a definition and returns all problems. */
+import { CRASH_RULES } from "../domain/crash-policy.ts";
+import { type Problem, isResultCode, resultCodes } from "../domain/errors.ts";
 import { article, codeProblem, queueNameProblem, taskNameProblem } from "../domain/names.ts";
 import { unknownOption } from "../domain/nearest-name.ts";
 import { shown, wholeNumberProblem } from "../domain/option-reader.ts";

@@ -1,5 +1,5 @@
 /** A defined task: an inert value that carries its types. */
-import type { CrashRule } from "../domain/crash-rule.ts";
+import type { CrashRule } from "../domain/crash-policy.ts";
 import type { ResultCode } from "../domain/errors.ts";
 import type { Failure } from "../domain/result.ts";
 import type { RetryPolicy } from "../domain/retry.ts";
@@ -8,13 +8,13 @@ import type { TaskContext } from "./task-context.ts";
 
 /** The types of one task in one bag. */
 export interface TaskTypes {
-  /** What `send` takes; `undefined` when the task takes no input. */
+  /** The input type of `send`; `undefined` if the task takes no input. */
   readonly input: unknown;
-  /** What `run` receives. */
+  /** The input type of `run`. */
   readonly parsed: unknown;
-  /** What `run` returns or resolves to, besides a failure. */
+  /** The value that `run` returns or resolves to, besides a failure. */
   readonly returned: unknown;
-  /** What a result holds. */
+  /** The value type of a result. */
   readonly output: unknown;
   /** The task's own codes. */
   readonly code: string;
@@ -34,7 +34,7 @@ export interface AnyContract {
   readonly retry: RetryPolicy | undefined;
   /** The longest that one attempt may take. */
   readonly timeoutMs: number | undefined;
-  /** What becomes of it when its worker crashes while it runs. Undefined: as the config says. */
+  /** The rule for a crash of its worker. Undefined: the config decides. */
   readonly onCrash: CrashRule | undefined;
   /** So many crashes in a row end it. */
   readonly maxCrashes: number | undefined;
@@ -54,7 +54,7 @@ export interface AnyTask extends AnyContract {
   run(input: unknown, ctx: TaskContext): unknown;
 }
 
-/** A definition without its handler: what a producer imports. */
+/** A definition without its handler, for producers. */
 export interface TaskContract<Types extends TaskTypes = TaskTypes> extends AnyContract {
   readonly [brand]: Types;
   run?: never;
@@ -69,10 +69,10 @@ export interface Task<Types extends TaskTypes = TaskTypes> extends AnyTask {
   ): MaybePromise<Types["returned"] | Failure<Types["code"]>>;
 }
 
-/** What `send` takes for this task. */
+/** The input type of `send` for this task. */
 export type InputOf<T extends AnyContract> = T[typeof brand]["input"];
 
-/** What a successful result of this task holds. */
+/** The value type of a successful result of this task. */
 export type OutputOf<T extends AnyContract> = T[typeof brand]["output"];
 
 /** Every code a result of this task may carry: its own and the built-in ones. */

@@ -3,9 +3,9 @@ import type { Problem } from "../domain/errors.ts";
 import { valuePath } from "../domain/value-path.ts";
 import type { Filled, GraphNode } from "../domain/workflow-graph.ts";
 import { validateStored } from "./schema.ts";
-import type { AnyWorkflow } from "./workflow.ts";
 import { coded, type WorkflowProblem } from "./workflow-problem.ts";
 import { at, withNested } from "./workflow-rules.ts";
+import type { AnyWorkflow } from "./workflow.ts";
 
 /**
  * Asks the schemas, which may take its time. Not when a workflow is defined: a schema may look something up, and a
@@ -41,8 +41,8 @@ async function refusedInput(
 }
 
 /**
- * In the template null stands where a ref is, and the schema may well refuse null. So only what it says beside the refs
- * counts: not about a ref, nor about a part of one, nor about something with a ref in it.
+ * In the template null stands in place of refs, and the schema may refuse null. So only problems beside the refs count: not of a ref, a
+ * part of one, or a value with a ref in it.
  */
 function isAboutKnown({ path }: Problem, { holes }: Filled): boolean {
   return holes.every((hole) => {

@@ -1,4 +1,4 @@
-/** Whether the options of a workflow are what they should be: all problems, not the first. */
+/** Checks the options of a workflow and returns all problems. */
 import { article, taskNameProblem } from "../domain/names.ts";
 import { nearestName, unknownOption } from "../domain/nearest-name.ts";
 import { isRecord, shown, wholeNumberProblem } from "../domain/option-reader.ts";
@@ -7,7 +7,7 @@ import type { RawOptions } from "./task-rules.ts";
 import type { WorkflowProblem, WorkflowProblemCode } from "./workflow-problem.ts";
 
 const OPTIONS = ["name", "version", "input", "onError", "success", "build"];
-/** What an integer of PostgreSQL holds. */
+/** The largest integer of PostgreSQL. */
 const HIGHEST_VERSION = 2 ** 31 - 1;
 
 export function optionProblems(options: RawOptions): readonly WorkflowProblem[] {
@@ -58,7 +58,7 @@ function schemaProblems(options: RawOptions): readonly WorkflowProblem[] {
   return problem("WORKFLOW_OPTION_INVALID", "input", message);
 }
 
-/** `ids` are those of all nodes, gates included: those begin with $, and nobody knows them. */
+/** `ids` are those of all nodes, gates included: those begin with $ and are not shown. */
 export function successProblems(
   success: unknown,
   ids: readonly string[],
@@ -115,7 +115,7 @@ function idsProblems(
     if (typeof id === "string" && known.includes(id)) return [];
     const nearest = typeof id === "string" ? nearestName(id, known) : undefined;
     const hint =
-      nearest === undefined ? `known are ${known.join(", ")}` : `did you mean "${nearest}"?`;
+      nearest === undefined ? `known: ${known.join(", ")}` : `did you mean "${nearest}"?`;
     const message = `there is no node ${shown(id)}; ${hint}`;
     return problem("SUCCESS_NODE_UNKNOWN", `${path}[${index}]`, message);
   });

@@ -1,4 +1,4 @@
-/** What `defineWorkflow` takes, and the types it reads from what `build` returns. */
+/** The options of `defineWorkflow`, and the types inferred from the return value of `build`. */
 import type { Flow } from "./flow.ts";
 import type {
   Followed,
@@ -34,7 +34,7 @@ export interface WorkflowOptions<
   readonly name: string;
   /** A positive whole number, to be raised when the graph changes. Runs keep the graph that they were started with. Default 1. */
   readonly version?: number;
-  /** Any Standard Schema. `start` takes what the schema takes; the run is given what the schema makes of it. */
+  /** Any Standard Schema. `start` takes the schema's input type; the run gets its output. */
   readonly input?: Input & StorableRunInput<Input>;
   /**
    * `"fail"`: a failed node stops nothing but what needs its success; when all nodes have ended, the run is FAILED.
@@ -43,8 +43,8 @@ export interface WorkflowOptions<
   readonly onError?: "fail" | "pause";
   readonly success?: Success;
   /**
-   * Writes the graph. Runs once, at once. `input` and what nodes give are refs: they go into the inputs of other nodes
-   * and into what is returned, which is the output of the workflow.
+   * Writes the graph. Runs once, at once. `input` and the outputs of nodes are refs, for the inputs of other nodes and for the return
+   * value, which is the output of the workflow.
    */
   readonly build: (flow: Flow, input: Ref<RunInput<Input>, never, Sure>) => CheckedOutput<Returned>;
 }
@@ -53,7 +53,7 @@ type RunInput<Input extends OptionalSchema> = Input extends StandardSchema
   ? SchemaOutput<Input>
   : undefined;
 
-/** What the schema makes is what is stored. */
+/** The schema's output is stored. */
 type StorableRunInput<Input> = Input extends StandardSchema
   ? [StorageProblem<SchemaOutput<Input>>] extends [never]
     ? unknown
@@ -93,7 +93,7 @@ type NodesAt<Value, Path extends string = "what build returns"> = [Value] extend
             }[keyof Value & string]
           : never;
 
-/** What was returned, with every ref replaced by the type of its value. */
+/** The return type, with every ref replaced by the type of its value. */
 type Resolved<Returned, AnyMayFail extends boolean> = [Returned] extends [WithoutRefs<Returned>]
   ? Returned
   : Returned extends RefTo<infer Value, infer Nodes>
@@ -116,7 +116,7 @@ type Resolved<Returned, AnyMayFail extends boolean> = [Returned] extends [Withou
           ? { -readonly [Key in keyof Returned]: Resolved<Returned[Key], AnyMayFail> }
           : Returned;
 
-/** What is missing in an array is null. */
+/** A missing element of an array is null. */
 type ResolvedElement<Element, AnyMayFail extends boolean> =
   Element extends RefTo<unknown>
     ? StoredAs<Resolved<Element, AnyMayFail>>

@@ -1,4 +1,4 @@
-/** What can be wrong with a workflow. The compiler sees most of it first; these are for all that it cannot see. */
+/** The problems of a workflow that the compiler cannot find. */
 import type { Problem } from "../domain/errors.ts";
 
 /** Stable: programs may look at them, and docs/guides/workflow-checks.md lists them. */
@@ -24,8 +24,8 @@ export const workflowProblemCodes = {
   JOIN_SOURCE_INVALID:
     "a join has no sources, the same source twice, or something else as a source",
   QUORUM_INVALID: "a quorum asks for more successes than it has sources, or for less than one",
-  CONDITION_INVALID: "the condition of flow.when is none",
-  BRANCH_INVALID: "what flow.when was given as a branch is no function",
+  CONDITION_INVALID: "the condition of flow.when is neither a ref nor flow.equals(…)",
+  BRANCH_INVALID: "a branch of flow.when is not a function",
   OUTPUT_INVALID: "what build returns cannot be stored as JSON",
   SUCCESS_CASES_EMPTY: "the list of success cases is empty",
   SUCCESS_CASE_EMPTY: "a success case names no node",

@@ -1,16 +1,16 @@
-/** What is wrong with workflows in an app: their own problems, and those that they have only together. */
-import { DEFAULT_QUEUE, type Config } from "../domain/config.ts";
+/** The problems of workflows in an app: their own, and those between them. */
+import { DEFAULT_QUEUE, type Config } from "../config/config.ts";
 import { graphDigest } from "../domain/graph-digest.ts";
 import { quoted } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
 import { valuePath } from "../domain/value-path.ts";
 import type { GraphNode } from "../domain/workflow-graph.ts";
 import type { AnyContract } from "./task.ts";
-import type { AnyWorkflow } from "./workflow.ts";
 import { joinedPath, type WorkflowProblem } from "./workflow-problem.ts";
+import type { AnyWorkflow } from "./workflow.ts";
 
 export interface AppAround extends Pick<Config, "queues"> {
-  /** All that the app knows. Left out where others run the tasks: then nobody asks whether they are among them. */
+  /** All tasks of the app. Left out if other apps run the tasks: then names are not checked. */
   readonly tasks?: readonly AnyContract[];
 }
 
@@ -36,7 +36,7 @@ export function at(name: string, problems: readonly WorkflowProblem[]): Workflow
   return problems.map((problem) => ({ ...problem, path: joinedPath(prefix, problem.path) }));
 }
 
-/** Each definition once, whoever nests it. */
+/** Each definition once, however often it is nested. */
 export function withNested(workflows: readonly AnyWorkflow[]): readonly AnyWorkflow[] {
   const found = new Set<AnyWorkflow>();
   const visit = (workflow: AnyWorkflow): void => {
@@ -86,7 +86,7 @@ function queueProblems(
     if (queues.has(queue ?? DEFAULT_QUEUE)) return [];
     const nearest = queue === null ? undefined : nearestName(queue, known);
     const hint =
-      nearest === undefined ? `known are ${known.join(", ")}` : `did you mean "${nearest}"?`;
+      nearest === undefined ? `known: ${known.join(", ")}` : `did you mean "${nearest}"?`;
     const message =
       queue === null
         ? `names no queue, nor does its task, and "${DEFAULT_QUEUE}" is not among those configured; ${hint}`

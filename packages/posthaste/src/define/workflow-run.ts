@@ -1,17 +1,17 @@
 /** A run of a workflow, from the side of who started it. */
 import type { ResultCode } from "../domain/errors.ts";
 import type { Json } from "../domain/json.ts";
-import type { TaskFailure, TaskResult } from "../domain/result.ts";
+import type { AttemptInfo, TaskFailure, TaskResult } from "../domain/result.ts";
 import type { GraphNode } from "../domain/workflow-graph.ts";
 import type { NodeStatus, WorkflowStatus } from "../domain/workflow-lifecycle.ts";
-import type { AttemptInfo, WaitOptions } from "./task-handle.ts";
+import type { WaitOptions } from "./task-handle.ts";
 import type { AnyWorkflow, NodeIdOf, NodeResultOf, WorkflowOutputOf } from "./workflow.ts";
 
 /** A run without its input: what lists show. */
 export interface WorkflowSummary {
   readonly id: string;
   readonly name: string;
-  /** Of the definition that it was started with. */
+  /** The version of its definition. */
   readonly version: number;
   readonly status: WorkflowStatus;
   readonly key: string | null;
@@ -29,7 +29,7 @@ export interface WorkflowSummary {
     readonly failed: number;
     readonly skipped: number;
   };
-  /** What it failed with, or was paused by. */
+  /** The error that it failed with, or was paused by. */
   readonly error: TaskFailure | null;
   /** The run in which it is nested: in this node, and in this item of it if the node is a fan-out. Null: in none. */
   readonly parent: {
@@ -66,7 +66,7 @@ export interface NodeInfo {
   readonly taskId: string | null;
   /** The run that is nested in it. */
   readonly runId: string | null;
-  /** Of a fan-out that has begun; `failed` counts those that were skipped, too. */
+  /** The items of a started fan-out; `failed` counts skipped ones, too. */
   readonly items: {
     readonly total: number;
     readonly completed: number;
@@ -79,16 +79,16 @@ export interface NodeInfo {
   readonly endedAt: Date | null;
   /** How it ended; null: it has not, or it is decided by the engine. */
   readonly result: TaskResult<Json> | null;
-  /** Bodies of its task that ran, oldest first. */
+  /** Handlers of its task that ran, oldest first. */
   readonly attempts: readonly AttemptInfo[];
-  /** What it was before `retryFrom` started it over, oldest first. */
+  /** Its earlier states, before `retryFrom` started it again, oldest first. */
   readonly earlier: readonly EarlierNode[];
 }
 
 /** How a run ended. */
 export type WorkflowResult<W extends AnyWorkflow> = TaskResult<WorkflowOutputOf<W>, ResultCode>;
 
-/** What `results()` gives: of every node that has ended. */
+/** The value of `results()`: one entry for every ended node. */
 export type NodeResults<W extends AnyWorkflow> = {
   readonly [Id in NodeIdOf<W>]?: NodeResultOf<W, Id>;
 };
@@ -102,13 +102,13 @@ export interface WorkflowRun<W extends AnyWorkflow = AnyWorkflow> {
    * the commit), and after two polls (`resilience.notifyPollIntervalMs`, 5 s) if the run was there and is not any more.
    */
   result(options?: WaitOptions): Promise<WorkflowResult<W>>;
-  /** What `build` returned, filled in; throws WorkflowFailedError if the run did not succeed. */
+  /** The output of the run; throws WorkflowFailedError if it did not succeed. */
   value(options?: WaitOptions): Promise<WorkflowOutputOf<W>>;
   /** The results of the nodes that have ended so far. */
   results(): Promise<NodeResults<W>>;
   /** The result of one node; null while it has not ended. Does not wait. */
   resultFor<Id extends NodeIdOf<W>>(node: Id): Promise<NodeResultOf<W, Id> | null>;
-  /** Every node in the order in which they were written, with its task, its attempts and what it was before. */
+  /** Every node in the order in which they were written, with its task, its attempts and its earlier states. */
   nodes(): Promise<readonly NodeInfo[]>;
   info(): Promise<WorkflowInfo>;
   /** Nothing new of it starts; what runs goes on to its end. False: it was not running. */

@@ -9,11 +9,11 @@ import type { WorkflowProblem } from "./workflow-problem.ts";
 
 /** The types of one workflow in one bag. */
 export interface WorkflowTypes {
-  /** What `start` takes; `undefined` when the workflow takes no input. */
+  /** The input type of `start`; `undefined` if the workflow takes no input. */
   readonly input: unknown;
-  /** What the schema makes of it: what `build` gets a ref to, and what a nested run is given. */
+  /** The output type of the input schema: `build` gets a ref to it, and a nested run gets it. */
   readonly parsed: unknown;
-  /** What a run that succeeded results in. */
+  /** The output of a successful run. */
   readonly output: unknown;
   /** The nodes behind everything that `build` returned, as a union. */
   readonly nodes: NodeType<string, unknown, string> | Maybe;
@@ -29,13 +29,13 @@ export interface AnyWorkflow {
   readonly name: string;
   readonly version: number;
   readonly input: StandardSchema | undefined;
-  /** What `build` made. Partial, if there are problems. */
+  /** The graph. Partial, if there are problems. */
   readonly graph: WorkflowGraph;
   /** The workflows that are nested in this one directly. */
   readonly children: readonly AnyWorkflow[];
   /** The tasks of its nodes. */
   readonly tasks: readonly AnyContract[];
-  /** What is wrong with it; a run of it is refused as long as there is anything. */
+  /** Its problems; `start` refuses a workflow with problems. */
   readonly problems: readonly WorkflowProblem[];
 }
 
@@ -43,13 +43,13 @@ export interface Workflow<Types extends WorkflowTypes = WorkflowTypes> extends A
   readonly [workflowBrand]: Types;
 }
 
-/** What `start` takes for this workflow. */
+/** The input type of `start` for this workflow. */
 export type WorkflowInputOf<W extends AnyWorkflow> = W[typeof workflowBrand]["input"];
 
-/** What a nested run of this workflow is given: not parsed again, so it is what the schema makes. */
+/** The input of a nested run, which is not parsed again: the schema's output type. */
 export type WorkflowParsedOf<W extends AnyWorkflow> = W[typeof workflowBrand]["parsed"];
 
-/** What a successful result of this workflow holds. */
+/** The value type of a successful result of this workflow. */
 export type WorkflowOutputOf<W extends AnyWorkflow> = W[typeof workflowBrand]["output"];
 
 type NodesOf<W extends AnyWorkflow> = Exclude<W[typeof workflowBrand]["nodes"], Maybe>;

@@ -33,60 +33,64 @@ const forms: Record<string, (secret: string) => string> = {
   "a quoted key=value string": (secret) => `host=h password = ${quoted(secret)} dbname=d`,
 };
 
-describe("no four characters in a row of the password are shown, whatever it is", () => {
-  test.each(Object.entries(forms))("%s", (_, form) => {
-    fc.assert(
-      fc.property(password, (secret) => {
-        const masked = maskSecrets(form(secret));
-        const always = maskSecrets(form("another"));
-        const leaked = [...pieces(secret), ...pieces(encodeURIComponent(secret))].filter(
-          (piece) => masked.includes(piece) && !always.includes(piece),
-        );
-        expect(leaked).toEqual([]);
-        expect(masked).toContain("***");
-      }),
-      { numRuns: 300, examples: [["://:AAA"]] },
-    );
+describe("connection URL", () => {
+  describe("maskSecrets shows no four characters in a row of any password", () => {
+    test.each(Object.entries(forms))("%s", (_, form) => {
+      fc.assert(
+        fc.property(password, (secret) => {
+          const masked = maskSecrets(form(secret));
+          const always = maskSecrets(form("another"));
+          const leaked = [...pieces(secret), ...pieces(encodeURIComponent(secret))].filter(
+            (piece) => masked.includes(piece) && !always.includes(piece),
+          );
+          expect(leaked).toEqual([]);
+          expect(masked).toContain("***");
+        }),
+        { numRuns: 300, examples: [["://:AAA"]] },
+      );
+    });
   });
-});
 
-test.each([
-  ["postgres://ada:secret@db.example:5432/app", "postgres://ada:***@db.example:5432/app"],
-  ["postgres://ada@db.example:5432/app", "postgres://ada@db.example:5432/app"],
-  ["postgres://db.example/app", "postgres://db.example/app"],
-  ["postgres://db.example:5432/app?sslmode=require", undefined],
-  ["postgres://[::1]:5432/app", undefined],
-  ["postgres://a:5432,b:5433/app", undefined],
-  ["host=db.example dbname=app", undefined],
-  ["", undefined],
-])("what is no secret stays: %s", (text, masked = text) => expect(maskSecrets(text)).toBe(masked));
-
-test("a password whose host was forgotten is masked all the same", () => {
-  expect(maskSecrets("postgres://ada:secret/app")).toBe("postgres://ada:***");
-});
-
-describe("a URL with several hosts", () => {
   test.each([
-    ["postgres://u:p@one:1/db", ["postgres://u:p@one:1/db"]],
-    ["postgres://u:p@/db?host=/tmp", ["postgres://u:p@/db?host=/tmp"]],
-    [
-      "postgres://u:p@one:1,two:2/db?target_session_attrs=read-write",
-      ["postgres://u:p@one:1/db", "postgres://u:p@two:2/db"],
-    ],
-    [
-      "postgresql://one,two,[::1]:5/db?a=1&target_session_attrs=any&b=2",
+    ["postgres://ada:secret@db.example:5432/app", "postgres://ada:***@db.example:5432/app"],
+    ["postgres://ada@db.example:5432/app", "postgres://ada@db.example:5432/app"],
+    ["postgres://db.example/app", "postgres://db.example/app"],
+    ["postgres://db.example:5432/app?sslmode=require", undefined],
+    ["postgres://[::1]:5432/app", undefined],
+    ["postgres://a:5432,b:5433/app", undefined],
+    ["host=db.example dbname=app", undefined],
+    ["", undefined],
+  ])("maskSecrets keeps text that is not a secret: %s", (text, masked = text) =>
+    expect(maskSecrets(text)).toBe(masked),
+  );
+
+  test("maskSecrets masks a password without a host", () => {
+    expect(maskSecrets("postgres://ada:secret/app")).toBe("postgres://ada:***");
+  });
+
+  describe("hostUrls of several hosts", () => {
+    test.each([
+      ["postgres://u:p@one:1/db", ["postgres://u:p@one:1/db"]],
+      ["postgres://u:p@/db?host=/tmp", ["postgres://u:p@/db?host=/tmp"]],
       [
-        "postgresql://one/db?a=1&b=2",
-        "postgresql://two/db?a=1&b=2",
-        "postgresql://[::1]:5/db?a=1&b=2",
+        "postgres://u:p@one:1,two:2/db?target_session_attrs=read-write",
+        ["postgres://u:p@one:1/db", "postgres://u:p@two:2/db"],
       ],
-    ],
-    [
-      "postgres://a@b:p%2Cq@one,two/db?target_session_attrs=read-write&sslmode=require",
       [
-        "postgres://a@b:p%2Cq@one/db?sslmode=require",
-        "postgres://a@b:p%2Cq@two/db?sslmode=require",
+        "postgresql://one,two,[::1]:5/db?a=1&target_session_attrs=any&b=2",
+        [
+          "postgresql://one/db?a=1&b=2",
+          "postgresql://two/db?a=1&b=2",
+          "postgresql://[::1]:5/db?a=1&b=2",
+        ],
       ],
-    ],
-  ])("%s is one for each", (url, urls) => expect(hostUrls(url)).toEqual(urls));
+      [
+        "postgres://a@b:p%2Cq@one,two/db?target_session_attrs=read-write&sslmode=require",
+        [
+          "postgres://a@b:p%2Cq@one/db?sslmode=require",
+          "postgres://a@b:p%2Cq@two/db?sslmode=require",
+        ],
+      ],
+    ])("splits %s into one for each", (url, urls) => expect(hostUrls(url)).toEqual(urls));
+  });
 });

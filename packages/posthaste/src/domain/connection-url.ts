@@ -10,7 +10,7 @@ export function maskSecrets(text: string): string {
       .replace(/((?:^|[?&\s])(?:ssl)?password\s*=).*/is, "$1***")
       // scheme://user:password@host, where the user may hold an @ as Azure's do: to the last one
       .replace(/(:\/\/[^:]*:).*@/s, "$1***@")
-      // scheme://user:password, its host forgotten: what is no port is a password
+      // scheme://user:password without a host: text that is no port is a password
       .replace(/(:\/\/[^:@[]*:)(?!\*\*\*@|\d+(?:[/?#,]|$)).*/s, "$1***")
       // ?p%61ssword=…: a name that must be decoded may be any; last, or it would cut off the @ that ends a password
       .replace(/([?&][^=&\s]*%[^=&\s]*=).*/s, "$1***")

@@ -1,14 +1,14 @@
-/** What holds for every task, whatever happened and whatever anybody said. */
+/** Rules that hold for every task, cause, setting and answer of a hook. */
 import * as fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fixed } from "../define/retry-policies.ts";
 import {
   decideCrash,
   type CrashCircumstances,
-  type HeldFacts,
+  type TaskFacts,
   type TaskRecoveryAnswer,
 } from "./crash-policy.ts";
-import { CRASH_RULES } from "./crash-rule.ts";
+import { CRASH_RULES } from "./crash-policy.ts";
 import type { RecoveryCause } from "./interruption.ts";
 import { maxRetries } from "./retry.ts";
 
@@ -27,7 +27,7 @@ const causes: readonly RecoveryCause[] = [
   "shutdown",
 ];
 
-const tasks: fc.Arbitrary<HeldFacts> = fc.record({
+const tasks: fc.Arbitrary<TaskFacts> = fc.record({
   isStarted: fc.boolean(),
   isCancelRequested: fc.boolean(),
   retry: fc.constantFrom(null, crashes, busyOnly),
@@ -55,62 +55,65 @@ const circumstances: fc.Arbitrary<CrashCircumstances> = fc.record({
 
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-test("a requested cancellation wins, and only then is anything cancelled", () => {
-  fc.assert(
-    fc.property(tasks, circumstances, random, (task, how, dice) => {
-      const { decision } = decideCrash(task, how, dice);
-      expect(decision === "cancel").toBe(task.isCancelRequested);
-    }),
-  );
-});
+describe("decideCrash", () => {
+  test("cancels exactly the tasks with a requested cancellation", () => {
+    fc.assert(
+      fc.property(tasks, circumstances, random, (task, how, dice) => {
+        const { decision } = decideCrash(task, how, dice);
+        expect(decision === "cancel").toBe(task.isCancelRequested);
+      }),
+    );
+  });
 
-test("a skip is the hook's, and is kept", () => {
-  fc.assert(
-    fc.property(tasks, circumstances, random, (task, how, dice) => {
-      const { decision } = decideCrash({ ...task, isCancelRequested: false }, how, dice);
-      expect(decision === "skip").toBe(how.answer.action === "skip");
-    }),
-  );
-});
+  test("skips exactly when the hook answers skip", () => {
+    fc.assert(
+      fc.property(tasks, circumstances, random, (task, how, dice) => {
+        const { decision } = decideCrash({ ...task, isCancelRequested: false }, how, dice);
+        expect(decision === "skip").toBe(how.answer.action === "skip");
+      }),
+    );
+  });
 
-test("no running task is back in the line after as many crashes as it may have", () => {
-  fc.assert(
-    fc.property(tasks, circumstances, random, (task, how, dice) => {
-      const { decision } = decideCrash(task, how, dice);
-      if (how.cause === "shutdown" || !task.isStarted) return;
-      if (task.crashCount + 1 >= task.maxCrashes)
-        expect(["fail", "cancel", "skip"]).toContain(decision);
-    }),
-  );
-});
+  test("returns no running task to its queue after maxCrashes crashes", () => {
+    fc.assert(
+      fc.property(tasks, circumstances, random, (task, how, dice) => {
+        const { decision } = decideCrash(task, how, dice);
+        if (how.cause === "shutdown" || !task.isStarted) return;
+        if (task.crashCount + 1 >= task.maxCrashes)
+          expect(["fail", "cancel", "skip"]).toContain(decision);
+      }),
+    );
+  });
 
-test("a retry has a retry left to spend", () => {
-  fc.assert(
-    fc.property(tasks, circumstances, random, (task, how, dice) => {
-      if (decideCrash(task, how, dice).decision !== "retry") return;
-      expect(task.retryCount).toBeLessThan(task.retry === null ? 0 : maxRetries(task.retry));
-    }),
-  );
-});
+  test("retries only a task with a retry left", () => {
+    fc.assert(
+      fc.property(tasks, circumstances, random, (task, how, dice) => {
+        if (decideCrash(task, how, dice).decision !== "retry") return;
+        expect(task.retryCount).toBeLessThan(task.retry === null ? 0 : maxRetries(task.retry));
+      }),
+    );
+  });
 
-test("what was only claimed never fails by rule", () => {
-  fc.assert(
-    fc.property(tasks, circumstances, random, (task, how, dice) => {
-      const facts = { ...task, isStarted: false, isCancelRequested: false };
-      const answer = { action: "default" } as const;
-      expect(decideCrash(facts, { ...how, answer }, dice)).toEqual({ decision: "release" });
-    }),
-  );
-});
+  test("releases a claimed task that has not started, unless a hook answers", () => {
+    fc.assert(
+      fc.property(tasks, circumstances, random, (task, how, dice) => {
+        const facts = { ...task, isStarted: false, isCancelRequested: false };
+        const answer = { action: "default" } as const;
+        expect(decideCrash(facts, { ...how, answer }, dice)).toEqual({ decision: "release" });
+      }),
+    );
+  });
 
-test("no return is later than the deadline", () => {
-  fc.assert(
-    fc.property(tasks, circumstances, random, (task, how, dice) => {
-      const decided = decideCrash(task, how, dice);
-      if (task.msUntilDeadline === null) return;
-      if (decided.decision === "retry") expect(decided.delayMs).toBeLessThan(task.msUntilDeadline);
-      if (decided.decision === "requeue" && "delayMs" in decided.due)
-        expect(decided.due.delayMs).toBeLessThan(task.msUntilDeadline);
-    }),
-  );
+  test("returns no task to its queue later than its deadline", () => {
+    fc.assert(
+      fc.property(tasks, circumstances, random, (task, how, dice) => {
+        const decided = decideCrash(task, how, dice);
+        if (task.msUntilDeadline === null) return;
+        if (decided.decision === "retry")
+          expect(decided.delayMs).toBeLessThan(task.msUntilDeadline);
+        if (decided.decision === "requeue" && "delayMs" in decided.due)
+          expect(decided.due.delayMs).toBeLessThan(task.msUntilDeadline);
+      }),
+    );
+  });
 });

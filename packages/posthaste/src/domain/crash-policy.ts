@@ -1,39 +1,37 @@
 /**
- * What becomes of a task that is taken from its worker: one rule for the reaper, the sweeper, operators and a worker that
- * shuts down.
+ * Decides about a recovered task: one rule for the reaper, the sweeper, operators and a worker that shuts down.
  *
- * Pure: no clock, no randomness, no I/O. The statement that applies a decision (store/queries/recover-tasks.ts) asks the
- * row once more, and repeats the two overrides that only the row can decide: a requested cancellation, and a deadline
- * that a return would miss.
+ * Pure: no clock, no randomness, no I/O. The statement that applies a decision (store/queries/recover/recover-tasks.ts) checks
+ * the row again, and repeats the two overrides that only the row can decide: a requested cancellation, and a deadline that a requeue
+ * would miss.
  */
-import { CRASH_RULES, type CrashRule } from "./crash-rule.ts";
 import type { ResultCode } from "./errors.ts";
 import type { RecoveryCause } from "./interruption.ts";
 import { isRecord } from "./option-reader.ts";
 import { maxRetries, mayRetry, parseRetryPolicy, retryDelayMs, type RetryPolicy } from "./retry.ts";
 
-/** What a `taskRecovery` hook answers. */
+/** The answer of a `taskRecovery` hook. */
 export type TaskRecoveryAnswer =
-  /** What the task and the config say. */
+  /** The task's options and the config decide. */
   | { readonly action: "default" }
-  /** Back in the line, due at `runAt`; `attempts` replaces the number of retries that are spent. */
+  /** Returns to its queue, due at `runAt`; `attempts` replaces the number of spent retries. */
   | { readonly action: "reschedule"; readonly runAt: Date; readonly attempts?: number }
-  /** As if its body had failed with WORKER_CRASHED: its retry policy's next delay, or the end. */
+  /** As if its handler had failed with WORKER_CRASHED: its retry policy's next delay, or the end. */
   | { readonly action: "failWithBackoff" }
   /** Left where it is, for `untilMs` from now (default: until the worker's threshold has passed once more). */
   | { readonly action: "skip"; readonly untilMs?: number };
 
-/** What was decided about a task's crashes when it was sent. */
+/** The crash options of a task, decided when it was sent. */
 export interface CrashOptions {
   readonly retry: RetryPolicy | null;
-  /** Undefined: as the config says. */
+  /** Undefined: the config decides. */
   readonly onCrash: CrashRule | undefined;
   readonly maxCrashes: number;
 }
 
-/** What is known of a task that its worker holds, or held. */
-export interface HeldFacts extends CrashOptions {
-  /** RUNNING: its body may have begun. Else it was only claimed. */
+/** The facts about a task that is to be recovered. */
+export interface TaskFacts extends CrashOptions {
+  /** RUNNING: its handler may have begun. Else it was only claimed. */
   readonly isStarted: boolean;
   readonly isCancelRequested: boolean;
   readonly retryCount: number;
@@ -43,7 +41,7 @@ export interface HeldFacts extends CrashOptions {
   readonly msUntilDeadline: number | null;
 }
 
-/** Of `workerRecovery`. */
+/** The settings of `workerRecovery`. */
 export interface CrashSettings {
   readonly enabled: boolean;
   readonly recoveryDelayMs: number;
@@ -58,14 +56,14 @@ export interface CrashCircumstances {
   readonly thresholdMs: number;
 }
 
-/** A return into the line: after a delay (0: at its old place), or at an instant. */
+/** A return to the queue: after a delay (0: at its old place), or at an instant. */
 type Due = { readonly delayMs: number } | { readonly runAt: Date };
 
-/** Delays, not instants: PostgreSQL owns the clock. An instant is what the hook said. */
+/** Delays, not instants, because PostgreSQL owns the clock. Only a hook gives an instant. */
 export type CrashDecision =
-  /** Given back before its body ran, at its old place in the line. */
+  /** Released before its handler ran, at its old place in the queue. */
   | { readonly decision: "release" }
-  /** Given back although its body may have run; `retries` replaces the number of those spent. */
+  /** Given back although its handler may have run; `retries` replaces the number of those spent. */
   | { readonly decision: "requeue"; readonly due: Due; readonly retries?: number }
   | { readonly decision: "retry"; readonly delayMs: number }
   | { readonly decision: "fail"; readonly remark?: string }
@@ -77,7 +75,7 @@ const DEFAULT_MAX_CRASHES = 3;
 
 /** @param random in [0, 1), only spreads the delay of a retry */
 export function decideCrash(
-  task: HeldFacts,
+  task: TaskFacts,
   circumstances: CrashCircumstances,
   random: number,
 ): CrashDecision {
@@ -88,7 +86,7 @@ export function decideCrash(
 }
 
 function byAnswer(
-  task: HeldFacts,
+  task: TaskFacts,
   circumstances: CrashCircumstances,
   random: number,
 ): CrashDecision {
@@ -112,7 +110,7 @@ function byAnswer(
 }
 
 function byRule(
-  task: HeldFacts,
+  task: TaskFacts,
   { cause, settings }: CrashCircumstances,
   random: number,
 ): CrashDecision {
@@ -137,9 +135,9 @@ function retried(retry: RetryPolicy, retryCount: number, random: number): CrashD
   return { decision: "retry", delayMs: retryDelayMs(retry, retryCount, random) };
 }
 
-/** A task that kills its worker must not go on for ever. What was only claimed, or stopped in order, has crashed nothing. */
+/** A task that crashes workers must end at some time. A task that was only claimed, or stopped in order, caused no crash. */
 function tooManyCrashes(
-  { isStarted, crashCount, maxCrashes }: HeldFacts,
+  { isStarted, crashCount, maxCrashes }: TaskFacts,
   { cause }: CrashCircumstances,
 ): CrashDecision | undefined {
   const crashes = crashCount + 1;
@@ -150,8 +148,8 @@ function tooManyCrashes(
   };
 }
 
-/** What ran and could not run again before its deadline has failed. What never ran goes back, and expires there. */
-function inTime({ msUntilDeadline }: HeldFacts, wanted: CrashDecision): CrashDecision {
+/** A task that ran and cannot run again before its deadline fails. A task that never ran is released, and expires in its queue. */
+function inTime({ msUntilDeadline }: TaskFacts, wanted: CrashDecision): CrashDecision {
   const delayMs = delayOf(wanted);
   const isLate = delayMs !== undefined && msUntilDeadline !== null && delayMs >= msUntilDeadline;
   return isLate
@@ -166,11 +164,11 @@ function delayOf(wanted: CrashDecision): number | undefined {
 }
 
 /**
- * What a worker does by itself with a run that it told to stop, where nobody can be asked: the rule alone. Whether it was
- * cancelled, and whether a retry is in time, is up to the statement that ends the claim.
+ * The decision of a worker about an attempt that it told to stop, without a hook. The statement that ends the claim decides whether the
+ * task was cancelled and whether a retry is in time.
  */
 export function decideInterrupted(
-  task: Pick<HeldFacts, "retry" | "retryCount" | "onCrash">,
+  task: Pick<TaskFacts, "retry" | "retryCount" | "onCrash">,
   random: number,
 ): CrashDecision {
   const facts = {
@@ -186,7 +184,7 @@ export function decideInterrupted(
   return decideCrash(facts, { cause: "shutdown", settings, answer, thresholdMs: 0 }, random);
 }
 
-/** What a definition says of crashes. */
+/** The crash options of a definition. */
 export interface CrashDefinition {
   readonly retry: RetryPolicy | undefined;
   readonly onCrash: CrashRule | undefined;
@@ -194,8 +192,8 @@ export interface CrashDefinition {
 }
 
 /**
- * What was sent decides: JSON text, perhaps from SQL, and what is not an option there is none. A task that was sent without
- * any option takes those of the definition, where there is one.
+ * The options of the submission decide: JSON text, perhaps from SQL, of which invalid options are ignored. A task sent without options
+ * takes those of the definition, if there is one.
  */
 export function crashOptions(
   options: string | null,
@@ -210,3 +208,11 @@ export function crashOptions(
     maxCrashes: isLimit ? maxCrashes : DEFAULT_MAX_CRASHES,
   };
 }
+
+/**
+ * The rule for a task that was running when its worker crashed. `policy`: its retry policy decides, and the task fails unless the policy
+ * lists WORKER_CRASHED. `requeue`: the task runs again and spends no retry. `fail`: it fails.
+ */
+export const CRASH_RULES = ["policy", "requeue", "fail"] as const;
+
+export type CrashRule = (typeof CRASH_RULES)[number];

@@ -3,10 +3,10 @@ import type { TaskFailure } from "./result.ts";
 
 /** Codes in a result that Posthaste itself gives. A task's own codes may not repeat them. */
 export const resultCodes = {
-  UNHANDLED_ERROR: "user code threw",
+  UNHANDLED_ERROR: "the handler threw an error",
   WORKER_CRASHED: "the worker disappeared while the task was running",
   WORKER_SERIALIZATION_ERROR: "the input could not be read, or the value cannot be stored as JSON",
-  WORKER_RESOLUTION_ERROR: "no worker knows a task of that name",
+  WORKER_RESOLUTION_ERROR: "no worker has a handler for a task of that name",
   ARGUMENT_TYPE_MISMATCH: "the input schema refused the stored input",
   RETURN_TYPE_MISMATCH: "the output schema refused the returned value",
   TASK_TIMEOUT: "the attempt took longer than its timeoutMs",
@@ -74,7 +74,7 @@ export class PosthasteError extends Error {
     this.problems = details.problems ?? [];
   }
 
-  /** One error for all problems, each on a line of its own: nobody should have to fix them one run at a time. */
+  /** One error for all problems, each on its own line, so that all can be fixed at once. */
   static of(code: ThrownCode, what: string, problems: readonly Problem[]): PosthasteError {
     const lines = problems.map(({ path, message }) =>
       path === "" ? message : `${path}: ${message}`,
@@ -85,7 +85,7 @@ export class PosthasteError extends Error {
   }
 }
 
-/** What `handle.value()` throws when the task did not succeed. */
+/** Thrown by `handle.value()` when the task did not succeed. */
 export class TaskFailedError<Code extends string = string> extends Error {
   override readonly name = "TaskFailedError";
   readonly code: Code;
@@ -100,7 +100,7 @@ export class TaskFailedError<Code extends string = string> extends Error {
   }
 }
 
-/** What `run.value()` throws when the run did not succeed. */
+/** Thrown by `run.value()` when the run did not succeed. */
 export class WorkflowFailedError<Code extends string = string> extends Error {
   override readonly name = "WorkflowFailedError";
   readonly code: Code;

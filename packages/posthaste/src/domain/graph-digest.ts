@@ -1,4 +1,4 @@
-/** Names a graph by its content: equal graphs have equal digests, whoever made them and wherever. */
+/** Names a graph by its content: equal graphs have equal digests in every process. */
 import { createHash } from "node:crypto";
 import type { WorkflowGraph } from "./workflow-graph.ts";
 
@@ -7,7 +7,7 @@ export function graphDigest(graph: WorkflowGraph): string {
   return createHash("sha256").update(canonicalJson(graph)).digest("hex");
 }
 
-/** With sorted keys: what PostgreSQL gives back as jsonb has another order of keys, and is the same graph. */
+/** With sorted keys: jsonb returns keys in another order. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)

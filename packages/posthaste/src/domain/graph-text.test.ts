@@ -1,5 +1,5 @@
 /** Graphs as people see them. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTask } from "../define/define-task.ts";
 import { defineWorkflow } from "../define/define-workflow.ts";
@@ -49,10 +49,11 @@ const everything = defineWorkflow({
   },
 });
 
-test("as text", () => {
-  expect(everything.problems).toEqual([]);
-  expect(graphText(everything.graph)).toBe(
-    `everything, version 3
+describe("graph text", () => {
+  test("graphText lists nodes, conditions, output and success rules", () => {
+    expect(everything.problems).toEqual([]);
+    expect(graphText(everything.graph)).toBe(
+      `everything, version 3
 
   order     fetch-order { id: input.id, tags: ["a", "b"], "x-y": [] }
   paid      charge "it" [now] { total: order.output.total } (queue money, priority 1)           after order
@@ -73,17 +74,17 @@ test("as text", () => {
   onError   pause
   success   if order and paid, or audit completed
   optional  t:1`,
-  );
-});
+    );
+  });
 
-test("without an output or success rules there is less to say", () => {
-  expect(graphText(small.graph)).toBe(
-    "small, version 1\n\n  t  tick\n\n  output   nothing\n  onError  fail",
-  );
-});
+  test("graphText is shorter without an output or success rules", () => {
+    expect(graphText(small.graph)).toBe(
+      "small, version 1\n\n  t  tick\n\n  output   nothing\n  onError  fail",
+    );
+  });
 
-test("as a Mermaid chart, whose labels mean nothing to Mermaid", () => {
-  expect(graphMermaid([everything.graph])).toBe(`flowchart TD
+  test("graphMermaid draws a chart and escapes its labels", () => {
+    expect(graphMermaid([everything.graph])).toBe(`flowchart TD
   n0["order<br/>fetch-order"]
   n1["paid<br/>charge #34;it#34; #91;now#93;"]
   n2["audit<br/>audit"]
@@ -115,16 +116,17 @@ test("as a Mermaid chart, whose labels mean nothing to Mermaid", () => {
   n1 --> n13
   n3 --> n13
   n12 --> n13`);
-});
+  });
 
-test("several graphs are boxes in one chart", () => {
-  const other = defineWorkflow({ name: "<other>", build: (flow) => void flow.node("t", tick) });
+  test("graphMermaid draws several graphs as boxes in one chart", () => {
+    const other = defineWorkflow({ name: "<other>", build: (flow) => void flow.node("t", tick) });
 
-  expect(graphMermaid([small.graph, other.graph])).toBe(`flowchart TD
+    expect(graphMermaid([small.graph, other.graph])).toBe(`flowchart TD
   subgraph w0["small, version 1"]
     w0n0["t<br/>tick"]
   end
   subgraph w1["#60;other#62;, version 1"]
     w1n0["t<br/>tick"]
   end`);
+  });
 });

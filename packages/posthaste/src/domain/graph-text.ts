@@ -2,7 +2,7 @@
 import { conditionText, filledText, kindText, refText } from "./graph-words.ts";
 import type { GraphNode, Need, SuccessRule, TaskFacts, WorkflowGraph } from "./workflow-graph.ts";
 
-/** What is longer belongs into an editor, or into `--format json`. */
+/** Longer values are cut; `--format json` has them whole. */
 const LONGEST_INPUT = 50;
 
 /**
@@ -62,7 +62,7 @@ function optionsText({ queue, priority, goodForMs, goodUntil }: TaskFacts): stri
   return options.length === 0 ? "" : `(${options.join(", ")})`;
 }
 
-/** A join's sources are what it is. */
+/** A join is described by its sources. */
 function afterText({ kind, needs }: GraphNode): string {
   if (needs.length === 0 || kind === "any" || kind === "quorum") return "";
   const said = needs.map(({ node, accepts }) => (accepts === "end" ? `the end of ${node}` : node));

@@ -11,7 +11,7 @@ export function refText({ from, part, at }: Omit<Hole, "path">): string {
   return isNode ? nodeText(from, part, at) : valuePath([from.slice(1), ...at]);
 }
 
-/** Ids are names or numbers or have dashes: they stand as they are, before what is code. */
+/** Ids are names, numbers or have dashes, and are written as they are. */
 function nodeText(id: string, part: Hole["part"], at: Hole["at"]): string {
   return `${id}.${valuePath([part, ...at])}`;
 }
@@ -54,7 +54,7 @@ export function conditionText(condition: Condition): string {
   return `${refText(value)} is ${not}${valueText(condition.equals, new Map(), [])}`;
 }
 
-/** What a node does, without its input. */
+/** A node in words, without its input. */
 export function kindText(node: GraphNode): string {
   switch (node.kind) {
     case "task":

@@ -1,25 +1,23 @@
-/** Why a task is taken from its worker, and what is said about it: in its error, and in the row that is kept of it. */
+/** Why a task is recovered, and the text about it in its error and in `recoveries`. */
 import type { ResultCode } from "./errors.ts";
 import type { TaskFailure } from "./result.ts";
 
-/** What a task is that a worker holds. */
+/** The status of a task that a worker has claimed. */
 export type HeldStatus = "CLAIMED" | "RUNNING";
 
-/** Each with what it means, for people. */
+/** Each cause with its meaning, for people. */
 const causes = {
   "worker crashed":
     "the worker's process is gone: its session has been missing for longer than recovery.crashGraceMs",
-  "worker silent":
-    "nothing has been heard of the worker for longer than workerRecovery.sweepThresholdMs",
+  "worker silent": "the worker had no heartbeat for longer than workerRecovery.sweepThresholdMs",
   "worker unknown":
-    "the worker is not registered, and nobody has vouched for the task for longer than workerRecovery.sweepThresholdMs",
+    "the worker is not registered, and the task had no heartbeat for longer than workerRecovery.sweepThresholdMs",
   "claim stale":
-    "the worker has not vouched for the claimed task for longer than recovery.claimedStaleThresholdMs",
+    "the claimed task had no heartbeat for longer than recovery.claimedStaleThresholdMs",
   "lease expired": "the worker did not renew its claim before the lease was over",
-  "run stale":
-    "the worker has not vouched for the task for longer than recovery.runningStaleThresholdMs",
+  "run stale": "the task had no heartbeat for longer than recovery.runningStaleThresholdMs",
   "worker cut off":
-    "the worker could write no heartbeat for longer than 0.9 of recovery.runningStaleThresholdMs and aborted the task",
+    "the worker could store no heartbeat for longer than 0.9 of recovery.runningStaleThresholdMs and aborted the task",
   "claim unknown":
     "the database holds a claim of this worker that the worker has ended or never made: the server went back to an earlier state, as after a failover or a restore",
   shutdown: "the worker was stopped before the task had ended",
@@ -27,22 +25,23 @@ const causes = {
 
 export type RecoveryCause = keyof typeof causes;
 
-/** What is known of a task that is to be taken from its worker, and of that worker. */
+/** The facts about a task that is to be recovered, and about its worker. */
 export interface Interruption {
   readonly cause: RecoveryCause;
   readonly workerId: string;
   /** Null where the worker is not registered. */
   readonly hostname: string | null;
   readonly pid: number | null;
-  /** How long the worker's event loop had not turned when it was last heard of. */
+  /** How long the worker's event loop had been blocked at its last heartbeat. */
   readonly loopBlockedMs: number | null;
   readonly lastHeartbeatAt: Date;
+  /** The one that holds for this task. */
   readonly thresholdMs: number;
   /** By the database's clock. */
   readonly detectedAt: Date;
 }
 
-/** What stands in the error of a task that was interrupted, and in its row in `recoveries`. */
+/** The details in the error of an interrupted task, and in its row in `recoveries`. */
 export type InterruptionEvidence = {
   readonly workerId: string;
   readonly hostname: string | null;
@@ -77,7 +76,7 @@ export function interruptionError(
   return { code: "WORKER_CRASHED", message: "Task recovered after worker interruption", data };
 }
 
-/** Of a run that its own worker has told to stop. */
+/** For an attempt that its own worker told to stop. */
 export const interruptedByWorker = { reason: causes.shutdown };
 
 /** The worker's last heartbeat may say why: its thread goes on when its event loop does not. */

@@ -30,7 +30,7 @@ function hasRoom(search: Search): boolean {
   return search.problems.length < MOST_PROBLEMS;
 }
 
-/** Reading is part of the visit: what a getter or proxy of the caller's throws is a fact about the value. */
+/** Reading is part of the visit: an error of a getter or proxy is a problem of the value. */
 function visit(search: Search, read: () => unknown): void {
   const { length } = search.parents;
   try {

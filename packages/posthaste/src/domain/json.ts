@@ -83,7 +83,7 @@ function isPlain(value: unknown, depth: number): boolean {
 }
 
 function isPlainObject(value: object, depth: number): boolean {
-  // A cycle ends here as well, without a set of what was seen.
+  // A cycle ends here as well, without a set of visited values.
   if (depth >= LONGEST_NESTING) return false;
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {

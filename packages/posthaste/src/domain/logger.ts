@@ -11,7 +11,7 @@ export interface AppLogger {
   error(fields: object, message: string): void;
 }
 
-/** What `ctx.log` is: fields and text in either order. */
+/** The logger of `ctx.log`: takes fields and text in either order. */
 export interface Logger {
   readonly debug: LogLine;
   readonly info: LogLine;
@@ -49,7 +49,7 @@ export function childLogger(log: Logger, fields: object): Logger {
 
 const levels = ["debug", "info", "warn", "error"] as const satisfies readonly (keyof Logger)[];
 
-/** A logger that passes on only what is at least as grave as a level. */
+/** A logger that drops lines below a level. */
 export function atLevel(log: Logger, least: keyof Logger | undefined): Logger {
   if (least === undefined) return log;
   return loggerOf((level, fields, message) => {
@@ -57,7 +57,7 @@ export function atLevel(log: Logger, least: keyof Logger | undefined): Logger {
   });
 }
 
-/** Whether lines at `debug` go anywhere, as far as the logger says: pino and others have a level. */
+/** Whether the logger writes `debug` lines, by its `level` (pino and others have one). */
 export function writesDebug(given: AppLogger | undefined): boolean {
   const { level, isLevelEnabled } = (given ?? {}) as {
     readonly level?: unknown;

@@ -1,4 +1,4 @@
-/** What tasks, queues and codes may be called. Each rule answers with a sentence, or with undefined when the name is fine. */
+/** The rules for names of tasks, queues and codes. Each returns a sentence, or undefined for a valid name. */
 
 import { maskSecrets } from "./connection-url.ts";
 

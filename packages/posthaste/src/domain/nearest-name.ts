@@ -15,8 +15,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
 /** `unknown option "prioirty"; did you mean "priority"?` */
 export function unknownOption(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
-  const hint =
-    nearest === undefined ? `known are ${known.join(", ")}` : `did you mean "${nearest}"?`;
+  const hint = nearest === undefined ? `known: ${known.join(", ")}` : `did you mean "${nearest}"?`;
   return `unknown option ${quoted(name)}; ${hint}`;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Reads a bag of options field by field and remembers everything that is wrong with it, so that a mistake is reported
- * together with all others: what was expected, what was found, and the nearest name for an unknown one.
+ * Reads an object of options field by field and collects all problems, so that they are reported together: the expected value, the found
+ * one, and the nearest name for an unknown option.
  */
 import type { Problem } from "./errors.ts";
 import { article, quoted, taskNameProblem } from "./names.ts";
@@ -12,7 +12,7 @@ export interface IntegerRule {
   readonly max: number;
   /** null is a value too. */
   readonly orNull?: true;
-  /** What to do who means 0, where 0 is refused. */
+  /** Advice shown when 0 is given but not allowed. */
   readonly insteadOfZero?: string;
 }
 
@@ -119,7 +119,7 @@ export class OptionReader {
   }
 }
 
-/** What is wrong with a value that should be a whole number, or undefined. */
+/** The problem of a value that should be a whole number, or undefined. */
 export function wholeNumberProblem(value: unknown, rule: IntegerRule): string | undefined {
   const { min, max, orNull = false, insteadOfZero } = rule;
   if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max)

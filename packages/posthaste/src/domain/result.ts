@@ -1,13 +1,15 @@
 /** How work ended, as a value: plain JSON, narrowed by `if (result.ok)`. */
+import type { ResultCode } from "./errors.ts";
 import type { Json } from "./json.ts";
+import { TaskStatus } from "./task-lifecycle.ts";
 
-/** What is kept of an error that user code threw. */
+/** A stored error of user code. */
 export interface ErrorCause {
   readonly name: string;
   readonly message: string;
   readonly stack?: string;
   readonly cause?: ErrorCause;
-  /** Those that an `AggregateError` holds, as `Promise.any` throws it. */
+  /** The inner errors of an `AggregateError`, as `Promise.any` throws it. */
   readonly errors?: readonly ErrorCause[];
 }
 
@@ -26,7 +28,7 @@ declare const failure: unique symbol;
 /** Registered, not local: a failure stays one when two copies of this package are loaded. */
 const failureBrand = Symbol.for("posthaste.failure");
 
-/** What `fail()` returns: an expected failure on its way out of a handler. */
+/** Returned by `fail()`: an expected failure of a handler. */
 export class Failure<Code extends string = string> {
   declare readonly [failure]: Code;
   readonly [failureBrand] = true;
@@ -78,4 +80,35 @@ function asks(question: () => boolean): boolean {
   } catch {
     return false; // a revoked proxy, or a getter that throws: none of ours does
   }
+}
+
+/** Turns a stored result into the value that a caller gets. */
+export function decodeResult(stored: {
+  readonly status: string | null;
+  readonly result: string | null;
+  readonly error: string | null;
+}): TaskResult<unknown> {
+  const { status, result, error } = stored;
+  if (status === TaskStatus.COMPLETED && result !== null)
+    return { ok: true, value: JSON.parse(result) };
+  if (error !== null) return { ok: false, error: JSON.parse(error) as TaskFailure };
+  const code: ResultCode = "RESULT_NOT_AVAILABLE";
+  return {
+    ok: false,
+    error: { code, message: `the task is ${status}, but its result is not stored` },
+  };
+}
+
+/** One execution of a handler. */
+export interface AttemptInfo {
+  /** 1 for the first. */
+  readonly attempt: number;
+  /** RUNNING while it lasts; then how it ended: COMPLETED, FAILED, CANCELLED, INTERRUPTED or WORKER_FAILURE. */
+  readonly outcome: string;
+  readonly willRetry: boolean;
+  readonly startedAt: Date;
+  readonly finishedAt: Date | null;
+  readonly errorCode: string | null;
+  readonly error: TaskFailure | null;
+  readonly workerId: string;
 }

@@ -11,7 +11,7 @@ export type RefusedRetry =
 const insteadOf: Readonly<Partial<Record<WorkflowStatus, string>>> = {
   RUNNING: "wait until it has ended, or pause() it first",
   COMPLETED: "it has succeeded; start a new run to do it again",
-  CANCELLED: "what was cancelled stays so; start a new run",
+  CANCELLED: "a cancelled run stays cancelled; start a new run",
 };
 
 export function describeRefusedRetry(id: string, refused: RefusedRetry): string {
@@ -31,11 +31,11 @@ export function describeRefusedRetry(id: string, refused: RefusedRetry): string 
     case "not failed":
       return (
         `expected a node that is FAILED, found that ${quoted(refused.node)} is ${refused.status}: name the node ` +
-        `that failed; what follows it starts over with it`
+        `that failed; the nodes that follow it start over with it`
       );
     case "under way":
       return (
-        `node ${quoted(refused.node)}, which would start over too, is still under way: ` +
+        `node ${quoted(refused.node)}, which would start over too, is still running: ` +
         `wait until it has ended, then try again`
       );
   }

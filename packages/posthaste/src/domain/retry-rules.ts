@@ -1,4 +1,4 @@
-/** What a retry policy may say. Every problem with its path, so that a definition reports all of them at once. */
+/** Checks a retry policy. Every problem has its path, so that a definition reports all at once. */
 import type { Problem } from "./errors.ts";
 import { article, codeProblem } from "./names.ts";
 import { nearestName, unknownOption } from "./nearest-name.ts";

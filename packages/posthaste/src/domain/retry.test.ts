@@ -28,129 +28,131 @@ const policies: fc.Arbitrary<RetryPolicy> = fc.oneof(
   ),
 );
 
-describe("delays", () => {
-  const steady = { retryFor: "any", jitter: false } as const;
+describe("retry", () => {
+  describe("retryDelayMs", () => {
+    const steady = { retryFor: "any", jitter: false } as const;
 
-  test("a fixed policy waits as listed", () => {
-    const policy = fixed({ intervalsMs: [10, 0, 500], ...steady });
-    expect([0, 1, 2].map((spent) => retryDelayMs(policy, spent, 0.3))).toEqual([10, 0, 500]);
-  });
-
-  test("an exponential policy doubles until its cap", () => {
-    const policy = exponential({ baseMs: 100, maxRetries: 9, maxDelayMs: 1_000, ...steady });
-    expect([0, 1, 2, 3, 4, 8].map((spent) => retryDelayMs(policy, spent, 0))).toEqual([
-      100, 200, 400, 800, 1_000, 1_000,
-    ]);
-  });
-
-  test("jitter reaches from 25 % less to 25 % more", () => {
-    const policy = fixed({ intervalsMs: [1_000], retryFor: "any" });
-    expect([0, 0.5, ALMOST_ONE].map((at) => retryDelayMs(policy, 0, at))).toEqual([
-      750, 1_000, 1_250,
-    ]);
-  });
-
-  test("jitter does not lift a delay above the cap", () => {
-    const policy = exponential({
-      baseMs: 1_000,
-      maxRetries: 3,
-      maxDelayMs: 1_000,
-      retryFor: "any",
+    test("follows the listed intervals of a fixed policy", () => {
+      const policy = fixed({ intervalsMs: [10, 0, 500], ...steady });
+      expect([0, 1, 2].map((spent) => retryDelayMs(policy, spent, 0.3))).toEqual([10, 0, 500]);
     });
-    expect(retryDelayMs(policy, 2, ALMOST_ONE)).toBe(1_000);
+
+    test("doubles up to the cap of an exponential policy", () => {
+      const policy = exponential({ baseMs: 100, maxRetries: 9, maxDelayMs: 1_000, ...steady });
+      expect([0, 1, 2, 3, 4, 8].map((spent) => retryDelayMs(policy, spent, 0))).toEqual([
+        100, 200, 400, 800, 1_000, 1_000,
+      ]);
+    });
+
+    test("has jitter from 25 % less to 25 % more", () => {
+      const policy = fixed({ intervalsMs: [1_000], retryFor: "any" });
+      expect([0, 0.5, ALMOST_ONE].map((at) => retryDelayMs(policy, 0, at))).toEqual([
+        750, 1_000, 1_250,
+      ]);
+    });
+
+    test("stays below the cap with jitter", () => {
+      const policy = exponential({
+        baseMs: 1_000,
+        maxRetries: 3,
+        maxDelayMs: 1_000,
+        retryFor: "any",
+      });
+      expect(retryDelayMs(policy, 2, ALMOST_ONE)).toBe(1_000);
+    });
+
+    test("is whole milliseconds from 0 to a year, near the policy's delay, for every policy", () => {
+      fc.assert(
+        fc.property(policies, fc.nat({ max: 999 }), random, (policy, spent, at) => {
+          const delay = retryDelayMs(policy, spent, at);
+          const plain = retryDelayMs({ ...policy, jitter: false }, spent, at);
+          expect(Number.isInteger(delay)).toBe(true);
+          expect(delay).toBeGreaterThanOrEqual(Math.floor(plain * 0.75));
+          expect(delay).toBeLessThanOrEqual(Math.min(Math.ceil(plain * 1.25), YEAR_MS));
+        }),
+      );
+    });
   });
 
-  test("whatever the policy, a delay is whole milliseconds from 0 to a year, near what was asked for", () => {
-    fc.assert(
-      fc.property(policies, fc.nat({ max: 999 }), random, (policy, spent, at) => {
-        const delay = retryDelayMs(policy, spent, at);
-        const plain = retryDelayMs({ ...policy, jitter: false }, spent, at);
-        expect(Number.isInteger(delay)).toBe(true);
-        expect(delay).toBeGreaterThanOrEqual(Math.floor(plain * 0.75));
-        expect(delay).toBeLessThanOrEqual(Math.min(Math.ceil(plain * 1.25), YEAR_MS));
-      }),
+  describe("mayRetry and maxRetries", () => {
+    test("count one retry for each fixed interval, or the number of an exponential policy", () => {
+      expect(maxRetries(fixed({ intervalsMs: [1, 2, 3], retryFor: "any" }))).toBe(3);
+      expect(maxRetries(exponential({ baseMs: 1, maxRetries: 7, retryFor: "any" }))).toBe(7);
+    });
+
+    test("allow no retry when the retries are spent", () => {
+      const policy = fixed({ intervalsMs: [1, 1], retryFor: ["BUSY"] });
+      expect([0, 1, 2, 3].map((spent) => mayRetry(policy, spent, "BUSY"))).toEqual([
+        true,
+        true,
+        false,
+        false,
+      ]);
+    });
+
+    test("allow the listed codes only", () => {
+      const policy = fixed({ intervalsMs: [1], retryFor: ["BUSY"] });
+      expect(mayRetry(policy, 0, "GONE")).toBe(false);
+      expect(mayRetry(policy, 0, "UNHANDLED_ERROR")).toBe(false);
+    });
+
+    test.each(["BUSY", "UNHANDLED_ERROR", "WORKER_CRASHED", "TASK_TIMEOUT"])(
+      'allow %s under "any"',
+      (code) => expect(mayRetry(fixed({ intervalsMs: [1], retryFor: "any" }), 0, code)).toBe(true),
     );
-  });
-});
 
-describe("whether there is another try", () => {
-  test("a fixed policy has one retry for each interval, an exponential one says how many", () => {
-    expect(maxRetries(fixed({ intervalsMs: [1, 2, 3], retryFor: "any" }))).toBe(3);
-    expect(maxRetries(exponential({ baseMs: 1, maxRetries: 7, retryFor: "any" }))).toBe(7);
-  });
-
-  test("not when the retries are spent", () => {
-    const policy = fixed({ intervalsMs: [1, 1], retryFor: ["BUSY"] });
-    expect([0, 1, 2, 3].map((spent) => mayRetry(policy, spent, "BUSY"))).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ]);
+    test.each([
+      "WORKER_SERIALIZATION_ERROR",
+      "WORKER_RESOLUTION_ERROR",
+      "ARGUMENT_TYPE_MISMATCH",
+      "RETURN_TYPE_MISMATCH",
+    ] as const)('allow %s only when it is listed: "any" leaves it out', (code) => {
+      expect(mayRetry(fixed({ intervalsMs: [1], retryFor: "any" }), 0, code)).toBe(false);
+      expect(mayRetry(fixed({ intervalsMs: [1], retryFor: [code] }), 0, code)).toBe(true);
+    });
   });
 
-  test("only for the codes that are listed", () => {
-    const policy = fixed({ intervalsMs: [1], retryFor: ["BUSY"] });
-    expect(mayRetry(policy, 0, "GONE")).toBe(false);
-    expect(mayRetry(policy, 0, "UNHANDLED_ERROR")).toBe(false);
-  });
+  describe("parseRetryPolicy", () => {
+    test("reads every stored policy back unchanged", () => {
+      fc.assert(
+        fc.property(policies, (policy) => {
+          expect(parseRetryPolicy(JSON.parse(JSON.stringify(policy)))).toEqual(policy);
+        }),
+      );
+    });
 
-  test.each(["BUSY", "UNHANDLED_ERROR", "WORKER_CRASHED", "TASK_TIMEOUT"])(
-    'for %s under "any"',
-    (code) => expect(mayRetry(fixed({ intervalsMs: [1], retryFor: "any" }), 0, code)).toBe(true),
-  );
+    test("turns jitter on when it is not given", () => {
+      const stored = { kind: "fixed", intervalsMs: [5], retryFor: "any" };
+      expect(parseRetryPolicy(stored)).toEqual({ ...stored, jitter: true });
+    });
 
-  test.each([
-    "WORKER_SERIALIZATION_ERROR",
-    "WORKER_RESOLUTION_ERROR",
-    "ARGUMENT_TYPE_MISMATCH",
-    "RETURN_TYPE_MISMATCH",
-  ] as const)('for %s only when it is named, because "any" would repeat it in vain', (code) => {
-    expect(mayRetry(fixed({ intervalsMs: [1], retryFor: "any" }), 0, code)).toBe(false);
-    expect(mayRetry(fixed({ intervalsMs: [1], retryFor: [code] }), 0, code)).toBe(true);
-  });
-});
+    test.each([
+      null,
+      undefined,
+      7,
+      "any",
+      [],
+      {},
+      { kind: "fixed", retryFor: "any" },
+      { kind: "fixed", retryFor: "any", intervalsMs: [] },
+      { kind: "fixed", retryFor: "any", intervalsMs: [-1] },
+      { kind: "fixed", retryFor: "any", intervalsMs: ["1"] },
+      { kind: "fixed", retryFor: "some", intervalsMs: [1] },
+      { kind: "fixed", retryFor: [1], intervalsMs: [1] },
+      { kind: "exponential", retryFor: "any", baseMs: 1 },
+      { kind: "exponential", retryFor: "any", maxRetries: 1 },
+      { kind: "linear", retryFor: "any", baseMs: 1, maxRetries: 1 },
+    ])("refuses %j, perhaps from SQL", (stored) => expect(parseRetryPolicy(stored)).toBeNull());
 
-describe("policies as they were stored", () => {
-  test("every policy is read back as it was", () => {
-    fc.assert(
-      fc.property(policies, (policy) => {
-        expect(parseRetryPolicy(JSON.parse(JSON.stringify(policy)))).toEqual(policy);
-      }),
-    );
-  });
-
-  test("jitter that nobody mentioned is on", () => {
-    const stored = { kind: "fixed", intervalsMs: [5], retryFor: "any" };
-    expect(parseRetryPolicy(stored)).toEqual({ ...stored, jitter: true });
-  });
-
-  test.each([
-    null,
-    undefined,
-    7,
-    "any",
-    [],
-    {},
-    { kind: "fixed", retryFor: "any" },
-    { kind: "fixed", retryFor: "any", intervalsMs: [] },
-    { kind: "fixed", retryFor: "any", intervalsMs: [-1] },
-    { kind: "fixed", retryFor: "any", intervalsMs: ["1"] },
-    { kind: "fixed", retryFor: "some", intervalsMs: [1] },
-    { kind: "fixed", retryFor: [1], intervalsMs: [1] },
-    { kind: "exponential", retryFor: "any", baseMs: 1 },
-    { kind: "exponential", retryFor: "any", maxRetries: 1 },
-    { kind: "linear", retryFor: "any", baseMs: 1, maxRetries: 1 },
-  ])("%j, perhaps from SQL, is no policy", (stored) => expect(parseRetryPolicy(stored)).toBeNull());
-
-  test("anything else from SQL is a policy or none, and never throws", () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (stored) => {
-        const policy = parseRetryPolicy(stored);
-        expect(policy === null || mayRetry(policy, 0, "BUSY") === maxRetries(policy) > 0).toBe(
-          true,
-        );
-      }),
-    );
+    test("returns a policy or none for any other JSON, and never throws", () => {
+      fc.assert(
+        fc.property(fc.jsonValue(), (stored) => {
+          const policy = parseRetryPolicy(stored);
+          expect(policy === null || mayRetry(policy, 0, "BUSY") === maxRetries(policy) > 0).toBe(
+            true,
+          );
+        }),
+      );
+    });
   });
 });

@@ -55,7 +55,7 @@ function plainDelayMs(policy: RetryPolicy, retryCount: number): number {
   return policy.intervalsMs[Math.min(retryCount, policy.intervalsMs.length - 1)] ?? 0;
 }
 
-/** A policy as it was stored. Rows may come from SQL: what is not a policy is none. */
+/** Reads a stored policy. Rows may come from SQL: an invalid policy counts as none. */
 export function parseRetryPolicy(stored: unknown): RetryPolicy | null {
   if (typeof stored !== "object" || stored === null) return null;
   const policy = stored as Partial<Record<string, unknown>>;

@@ -2,10 +2,10 @@
 export type AbortReason = "CANCEL_REQUESTED" | "TIMEOUT" | "SHUTDOWN" | "CLAIM_LOST";
 
 const sentences: Readonly<Record<AbortReason, string>> = {
-  CANCEL_REQUESTED: "the task was cancelled: whatever this attempt returns is not stored",
+  CANCEL_REQUESTED: "the task was cancelled; the result of this attempt is not stored",
   TIMEOUT: "the attempt took longer than its timeoutMs",
   SHUTDOWN: "the worker is shutting down and its grace period is over",
-  CLAIM_LOST: "this attempt lost its claim: its result will not be stored",
+  CLAIM_LOST: "this attempt lost its claim; its result is not stored",
 };
 
 /**

@@ -5,27 +5,27 @@
  * constraints and the diagram in ARCHITECTURE.md are compared with it or made from it.
  */
 import type { ResultCode } from "./errors.ts";
+import type { TaskFailure, TaskResult } from "./result.ts";
 import type { RetryPolicy } from "./retry.ts";
 import { mayRetry, retryDelayMs } from "./retry.ts";
-import type { TaskFailure, TaskResult } from "./result.ts";
 
 export const taskLifecycle = {
   send: { from: [], to: "PENDING" },
-  /** Where a worker beside the sender has a slot free and nothing is in line before it. */
+  /** A direct start: a worker of the same app has a free slot and no due task comes first. */
   sendAndStart: { from: [], to: "RUNNING" },
   claim: { from: ["PENDING"], to: "CLAIMED" },
   /** Claim and start in one move, where a slot is free now: RUNNING means "user code may have begun". */
   claimAndStart: { from: ["PENDING"], to: "RUNNING" },
   start: { from: ["CLAIMED"], to: "RUNNING" },
-  /** Given back before the body ran. */
+  /** Given back before the handler ran. */
   release: { from: ["CLAIMED", "RUNNING"], to: "PENDING" },
-  /** Given back although the body may have run: the attempt is kept in the history, the retry budget is not touched. */
+  /** Given back although the handler may have run: the attempt is kept in the history, the retry budget is not touched. */
   requeue: { from: ["RUNNING"], to: "PENDING" },
   succeed: { from: ["RUNNING"], to: "COMPLETED" },
   retry: { from: ["RUNNING"], to: "PENDING" },
   fail: { from: ["RUNNING"], to: "FAILED" },
-  /** A verdict on a task whose body is not running: an operator's, or a recovery hook's. */
-  condemn: { from: ["PENDING", "CLAIMED"], to: "FAILED" },
+  /** A verdict on a task whose handler is not running: an operator's, or a recovery hook's. */
+  failUnstarted: { from: ["PENDING", "CLAIMED"], to: "FAILED" },
   cancel: { from: ["PENDING", "CLAIMED", "RUNNING"], to: "CANCELLED" },
   expire: { from: ["PENDING", "CLAIMED"], to: "EXPIRED" },
 } as const satisfies Record<string, { from: readonly string[]; to: string }>;
@@ -53,38 +53,42 @@ export function isTerminal(status: TaskStatus): boolean {
 export const TASK_TERMINAL_STATES: readonly TaskStatus[] =
   Object.values(TaskStatus).filter(isTerminal);
 
-/** What is known of an attempt when its body has ended. */
-export interface Attempt {
+/** The facts about an attempt whose handler has ended. */
+export interface AttemptFacts {
   readonly retry: RetryPolicy | null;
   /** Retries already spent, 0 on the first attempt. */
   readonly retryCount: number;
-  /** Its worker shuts down and had told it to stop. */
+  /** Its worker is stopping and had told it to stop. */
   readonly isInterrupted?: boolean;
 }
 
 /** How an attempt ends. Delays, not instants: PostgreSQL owns the clock. */
-export type Settlement =
+export type DecidedEdge =
   | { readonly edge: "succeed"; readonly value: unknown }
   | { readonly edge: "retry"; readonly error: TaskFailure; readonly delayMs: number }
   | { readonly edge: "requeue"; readonly error: TaskFailure }
   | { readonly edge: "fail"; readonly error: TaskFailure };
 
 /**
- * What happens next to an attempt that has ended, however it ended. `random` is in [0, 1) and only spreads the delay.
+ * Decides what to write for an attempt that has ended. `random` is in [0, 1) and only spreads the delay.
  */
-export function settle(attempt: Attempt, result: TaskResult<unknown>, random: number): Settlement {
+export function settle(
+  attempt: AttemptFacts,
+  result: TaskResult<unknown>,
+  random: number,
+): DecidedEdge {
   if (result.ok) return { edge: "succeed", value: result.value };
 
   const { error } = result;
   const { retry, retryCount, isInterrupted = false } = attempt;
-  // What a body throws that was told to stop is how it stopped, and no fault of its own. What it says by itself counts.
+  // An error after the handler was told to stop is how it stopped, not a failure. A returned value or `fail()` counts.
   if (isInterrupted && error.code === ("UNHANDLED_ERROR" satisfies ResultCode))
     return { edge: "requeue", error };
   if (retry === null || !mayRetry(retry, retryCount, error.code)) return { edge: "fail", error };
   return { edge: "retry", error, delayMs: retryDelayMs(retry, retryCount, random) };
 }
 
-/** What only the row itself can say at the moment of the move, by the database's clock. */
+/** The facts that only the row has at the moment of the move, by the database's clock. */
 export interface MoveFacts {
   readonly cancelRequested: boolean;
   /** Milliseconds until `good_until`, negative when it has passed, null when there is none. */
@@ -94,10 +98,10 @@ export interface MoveFacts {
 /**
  * The status a settlement leads to. The settling statement applies the same two overrides in SQL, where the row is
  * locked; this is the rule in one place and the oracle its test compares with.
- *  - A task whose cancellation was requested ends CANCELLED, whatever its body returned: the caller was promised so.
+ *  - A task whose cancellation was requested ends CANCELLED, whatever its handler returned: the caller was promised so.
  *  - A retry that could not start before the deadline is no retry: the task fails with its own error.
  */
-export function statusAfter(settlement: Settlement, facts: MoveFacts): TaskStatus {
+export function statusAfter(settlement: DecidedEdge, facts: MoveFacts): TaskStatus {
   if (facts.cancelRequested) return taskLifecycle.cancel.to;
   if (settlement.edge !== "retry") return taskLifecycle[settlement.edge].to;
   const tooLate = facts.msUntilDeadline !== null && settlement.delayMs >= facts.msUntilDeadline;

@@ -1,11 +1,10 @@
 /**
- * What a notification to a queue's workers says: in which priorities something landed, and when the first of it is
- * due. A hint and no more: anybody in the database may send one, and any of them may get lost, so a worker believes
- * it only as far as looking sooner.
+ * The content of a notification to a queue's workers: priorities, and when their first task is due. It is only a hint: any role of the
+ * database may send one, and any may get lost, so it can only make a worker look sooner.
  */
 export interface WakeHint {
   readonly priority: number;
-  /** Milliseconds until it is due; "back": it kept an old place in the line, behind where the workers have looked. */
+  /** Milliseconds until it is due; "back": it returned to an old place, before the marks of the workers. */
   readonly due: number | "back";
 }
 

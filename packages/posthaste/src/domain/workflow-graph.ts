@@ -5,7 +5,7 @@
 import type { Json } from "./json.ts";
 
 export interface WorkflowGraph {
-  /** Of this description, not of the workflow. */
+  /** The version of this format, not of the workflow. */
   readonly format: 1;
   readonly name: string;
   readonly version: number;
@@ -13,7 +13,7 @@ export interface WorkflowGraph {
   readonly success: SuccessRule | null;
   /** A node stands behind all that it needs: the order in which they were written. */
   readonly nodes: readonly GraphNode[];
-  /** What a run that succeeded results in. */
+  /** The output of a successful run. */
   readonly output: Filled;
 }
 
@@ -59,7 +59,7 @@ export interface WorkflowNode extends NodeFacts {
 export type EachNode = NodeFacts & {
   readonly kind: "each";
   readonly over: Hole;
-  /** Of one item: its holes may be from `$item` and `$index`. */
+  /** The input of one item: its placeholders may be `$item` and `$index`. */
   readonly input: Filled;
 } & (TaskFacts | { readonly workflow: GraphReference });
 
@@ -108,8 +108,8 @@ export interface Hole {
   /** The id of a node, `$input` (of the run), `$item` or `$index` (of a fan-out). */
   readonly from: string;
   /**
-   * Of a node: its output; its result, as `{ ok, value }` or `{ ok, error }`; or, of a fan-out, the list of its items'
-   * results. Of the others always `output`.
+   * For a node: its output, its result as `{ ok, value }` or `{ ok, error }`, or the list of results of a fan-out's items. For other sources
+   * always `output`.
    */
   readonly part: "output" | "result" | "results";
   /** Where in that value. */

@@ -21,9 +21,9 @@ export const WORKFLOW_TERMINAL_STATES: readonly WorkflowStatus[] = [
 export const NodeStatus = {
   /** Waits for others. */
   PENDING: "PENDING",
-  /** Could start, but its run is paused. */
+  /** Its needs are met. Committed only while its run is paused. */
   READY: "READY",
-  /** Its task is in the line, and has not begun. */
+  /** Its task waits in its queue. The row keeps this status while the task runs; readers derive RUNNING. */
   ENQUEUED: "ENQUEUED",
   /** Its task has begun (and may be waiting for a retry), or its nested run or its items are under way. */
   RUNNING: "RUNNING",

@@ -16,7 +16,7 @@ export class BurstCounter<Sample> {
   readonly #windows = new Map<string, Window<Sample>>();
   readonly #onCount: (last: Sample, count: number) => void;
 
-  /** @param onCount told when a window ends in which some were only counted */
+  /** @param onCount called at the end of a window in which some events were only counted */
   constructor(onCount: (last: Sample, count: number) => void) {
     this.#onCount = onCount;
   }
@@ -33,7 +33,7 @@ export class BurstCounter<Sample> {
     return false;
   }
 
-  /** Says what was counted so far. */
+  /** Reports the counts so far. */
   flush(): void {
     for (const kind of this.#windows.keys()) this.#close(kind);
   }

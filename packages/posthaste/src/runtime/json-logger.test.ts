@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { jsonLogger, type LogLevel } from "./json-logger.ts";
 
 function logged(level: LogLevel) {
@@ -11,47 +11,49 @@ function logged(level: LogLevel) {
   return lines;
 }
 
-test("a line is a JSON object with its time, level, message and fields", () => {
-  const [, info] = logged("debug");
-  expect(info?.endsWith("}\n")).toBe(true);
-  expect(info?.split("\n")).toHaveLength(2);
-  expect(JSON.parse(info ?? "")).toEqual({
-    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-    level: "info",
-    message: "i",
-    taskId: "t",
-    note: 'a "quote"\nand a line',
+describe("jsonLogger", () => {
+  test("writes a JSON object with time, level, message and fields", () => {
+    const [, info] = logged("debug");
+    expect(info?.endsWith("}\n")).toBe(true);
+    expect(info?.split("\n")).toHaveLength(2);
+    expect(JSON.parse(info ?? "")).toEqual({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      level: "info",
+      message: "i",
+      taskId: "t",
+      note: 'a "quote"\nand a line',
+    });
   });
-});
 
-test.each<[LogLevel, string[]]>([
-  ["debug", ["debug", "info", "warn", "error"]],
-  ["warn", ["warn", "error"]],
-  ["silent", []],
-])("level %s writes %j", (level, written) => {
-  expect(logged(level).map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(
-    written,
-  );
-});
+  test.each<[LogLevel, string[]]>([
+    ["debug", ["debug", "info", "warn", "error"]],
+    ["warn", ["warn", "error"]],
+    ["silent", []],
+  ])("writes at level %s: %j", (level, written) => {
+    expect(logged(level).map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(
+      written,
+    );
+  });
 
-function fieldsOf(fields: object): Record<string, unknown> {
-  const lines: string[] = [];
-  jsonLogger("info", (line) => lines.push(line)).info(fields, "still said");
-  return JSON.parse(lines.join("")) as Record<string, unknown>;
-}
+  function fieldsOf(fields: object): Record<string, unknown> {
+    const lines: string[] = [];
+    jsonLogger("info", (line) => lines.push(line)).info(fields, "still said");
+    return JSON.parse(lines.join("")) as Record<string, unknown>;
+  }
 
-test("an error and a bigint among the fields are readable", () => {
-  const { error, count } = fieldsOf({ error: new TypeError("no such user"), count: 5n });
-  expect(error).toMatch(/^TypeError: no such user\n {4}at /);
-  expect(count).toBe("5");
-});
+  test("writes errors and bigints in the fields as readable text", () => {
+    const { error, count } = fieldsOf({ error: new TypeError("no such user"), count: 5n });
+    expect(error).toMatch(/^TypeError: no such user\n {4}at /);
+    expect(count).toBe("5");
+  });
 
-test("fields that JSON cannot say do not make logging throw", () => {
-  const cyclic: Record<string, unknown> = { user: "ada" };
-  cyclic["self"] = cyclic;
-  expect(fieldsOf(cyclic)).toMatchObject({
-    level: "info",
-    message: "still said",
-    fields: expect.stringContaining("user: 'ada'"),
+  test("does not throw on fields that JSON cannot hold", () => {
+    const cyclic: Record<string, unknown> = { user: "ada" };
+    cyclic["self"] = cyclic;
+    expect(fieldsOf(cyclic)).toMatchObject({
+      level: "info",
+      message: "still said",
+      fields: expect.stringContaining("user: 'ada'"),
+    });
   });
 });

@@ -1,16 +1,15 @@
 /**
- * One LISTEN session for everything in this process that wants to be woken. It survives a killed backend, a reset and
- * a half-open link (TCP keepalive does not see one). Notifications sent while it was down are lost: every subscriber is
- * told when it is up again and looks for itself.
+ * One LISTEN session for all subscribers of this process. It survives a killed backend, a reset and a half-open connection (which TCP
+ * keepalive does not detect). Notifications sent while it was down are lost: `onUp` tells every subscriber when it is up again.
  *
- * It trusts nothing but its own ear: at its start and every few seconds it notifies itself. While the first echo does not
- * come, that is said once and everybody polls. On a session of our own the echo may be late, so it is waited for with
- * growing patience; behind a pooler that gives each transaction another session it never comes, and is tried every minute.
+ * It checks itself: at its start and every few seconds it sends a notification to its own channel. While the first echo is missing, that
+ * is reported once and subscribers poll. On an own session the echo may be late, so it waits for it with growing limits; behind a pooler
+ * that gives each transaction another session it never comes, and is tried every minute.
  */
 import { Backoff, type BackoffOptions } from "./backoff.ts";
 import { pause } from "./pause.ts";
 
-/** What a listener needs of a session. */
+/** The parts of a session that a listener needs. */
 export interface ListenSession {
   readonly lost: Promise<Error>;
   /** False: a pooler stands between, which may give each transaction another session. */
@@ -34,14 +33,14 @@ export interface ListenerOptions {
    * and what that tells itself does arrive.
    */
   readonly notify: (channel: string) => Promise<void>;
-  /** A channel that nobody else listens on. */
+  /** A channel of its own. */
   readonly ownChannel: string;
   /** Pauses between attempts to open a session. */
   readonly backoff: BackoffOptions;
   readonly onDown: (error: unknown) => void;
   /** It listens again. Said once for each time that it was down. */
   readonly onUp: (downMs: number) => void;
-  /** A session answers, but the first echo does not come. Said once, until it has been heard. */
+  /** The session answers, but the first echo does not come. Called once until it comes. */
   readonly onSilent: (silence: Silence) => void;
 }
 
@@ -61,16 +60,16 @@ const ECHO_EVERY_MS = 10_000;
 const ECHO_TIMEOUT_MS = 5_000;
 /** On a session that has just answered, an echo takes milliseconds, unless server or network are very busy. */
 const FIRST_ECHO_TIMEOUT_MS = 2_000;
-/** How long it is waited for after that, each time after asking anew, before another session is opened. */
+/** How long it waits for each further echo before it opens another session. */
 const LATE_ECHO_TIMEOUTS_MS = [4_000, 8_000];
-/** Behind a pooler each try leaves a LISTEN behind in somebody else's session. */
+/** Behind a pooler each try leaves a LISTEN behind in a session of another client. */
 const POOLED_RETRY_MS = 60_000;
 
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #subscribers = new Set<Subscriber>();
   readonly #stop = new AbortController();
-  /** The session that is listened on, once it has been heard. */
+  /** The session, once its echo came. */
   #session: ListenSession | undefined;
   #loop: Promise<void> | undefined;
   #onEcho: () => void = () => undefined;
@@ -81,7 +80,7 @@ export class Listener {
     this.#options = options;
   }
 
-  /** `onUp` is called each time the channel is being listened to again: what was sent before it may be lost. */
+  /** `onUp` is called each time the channel is up again: earlier notifications may be lost. */
   subscribe(
     channel: string,
     handlers: { onMessage: (payload: string) => void; onUp: () => void },
@@ -128,7 +127,7 @@ export class Listener {
     }
   }
 
-  /** Before anything else is listened to: a channel that nobody hears would be left behind in somebody else's session. */
+  /** Before LISTEN on other channels: behind a pooler these would stay behind in a session of another client. */
   async #isHeard(session: ListenSession): Promise<boolean> {
     await session.listen(this.#options.ownChannel);
     const isPooled = !session.isOurs;
@@ -163,7 +162,7 @@ export class Listener {
     }
   }
 
-  /** Throws when the session is over, does not answer, or does not hear itself any more. */
+  /** Throws when the session has ended, does not answer, or no longer gets its echo. */
   async #watch(session: ListenSession): Promise<void> {
     const over = new AbortController();
     let reason: Error | undefined;

@@ -1,8 +1,7 @@
 /**
- * Whether a process that looks at something now and then may trust what it sees of others' silence. It may not when it was
- * away itself: frozen and woken, suspended with its machine, cut off from the server; nor when one of the clocks was set.
- * Three clocks are compared: one that only goes forward but may stand still in a suspended machine, this machine's, and
- * the server's.
+ * Whether a process may judge the silence of workers between two looks. It may not if it was frozen, suspended with its machine or cut
+ * off from the server, or if a clock was set. It compares three clocks: the monotonic clock, which may stop in a suspended machine, this
+ * machine's clock, and the server's.
  */
 export interface ClockReadings {
   /** `performance.now()`. */
@@ -23,7 +22,7 @@ export class SteadyClocks {
     this.#everyMs = everyMs;
   }
 
-  /** What is wrong with the time since the last look; undefined: nothing. The first look knows of no time before. */
+  /** Why the time since the last look cannot be trusted; undefined: it can. The first look has no time before it. */
   check(now: ClockReadings): string | undefined {
     const slack = Math.max(LEAST_SLACK_MS, this.#everyMs / 2);
     const before = this.#before;
@@ -50,5 +49,5 @@ export class SteadyClocks {
   }
 }
 
-/** What a busy event loop and a loaded server may take. */
+/** The delay that a busy event loop and a loaded server may cause. */
 const LEAST_SLACK_MS = 2_000;

@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { onStopSignals } from "./stop-signals.ts";
 
 let unhook = (): void => {};
@@ -11,19 +11,21 @@ function hook() {
   return { stop, hurry };
 }
 
-// Emitted, not sent: a real signal would reach the test runner too.
-test("the first signal asks to stop, every further one to hurry, whichever they are", () => {
-  const { stop, hurry } = hook();
-  process.emit("SIGTERM");
-  expect([stop.mock.calls.length, hurry.mock.calls.length]).toEqual([1, 0]);
-  process.emit("SIGINT");
-  process.emit("SIGTERM");
-  expect([stop.mock.calls.length, hurry.mock.calls.length]).toEqual([1, 2]);
-});
+describe("onStopSignals", () => {
+  // Emitted, not sent: a real signal would reach the test runner too.
+  test("asks to stop on the first signal and to hurry on each further one", () => {
+    const { stop, hurry } = hook();
+    process.emit("SIGTERM");
+    expect([stop.mock.calls.length, hurry.mock.calls.length]).toEqual([1, 0]);
+    process.emit("SIGINT");
+    process.emit("SIGTERM");
+    expect([stop.mock.calls.length, hurry.mock.calls.length]).toEqual([1, 2]);
+  });
 
-test("unhooked, nothing is left on the process", () => {
-  const before = process.listenerCount("SIGTERM") + process.listenerCount("SIGINT");
-  hook();
-  unhook();
-  expect(process.listenerCount("SIGTERM") + process.listenerCount("SIGINT")).toBe(before);
+  test("leaves no listener on the process after it is removed", () => {
+    const before = process.listenerCount("SIGTERM") + process.listenerCount("SIGINT");
+    hook();
+    unhook();
+    expect(process.listenerCount("SIGTERM") + process.listenerCount("SIGINT")).toBe(before);
+  });
 });

@@ -1,4 +1,4 @@
-/** Runs something at once when asked, but not more often than every so many milliseconds: the last ask is always heard. */
+/** Runs a function at once, but at most once in a number of milliseconds. The last call always leads to a run. */
 export class Throttle {
   readonly #everyMs: number;
   readonly #run: () => void;

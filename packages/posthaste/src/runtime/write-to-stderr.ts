@@ -1,7 +1,6 @@
 /**
- * Words to stderr, for which nobody has to be there. When whoever reads them is gone (a log collector that died, a terminal
- * that was closed), the write fails, and says so by an event. Without a listener that would be an uncaught exception, and a
- * worker would end for the sake of its log. So the words are lost, and the work goes on.
+ * Writes to stderr even if its reader is gone (a log collector that died, a closed terminal). The write then fails with an `error` event,
+ * which without a listener would be an uncaught exception and end the worker. So the line is lost, and the worker goes on.
  */
 export function writeToStderr(text: string): void {
   const { stderr } = process;
@@ -10,5 +9,5 @@ export function writeToStderr(text: string): void {
 }
 
 function ignore(): void {
-  // nobody is left to be told
+  // no reader is left
 }

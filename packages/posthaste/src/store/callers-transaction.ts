@@ -1,4 +1,4 @@
-/** A transaction of the caller's as our port. What is no transaction is refused before anything is stored. */
+/** Wraps a transaction of the caller as a `Db`. A client outside of a transaction is refused before anything is stored. */
 import { PosthasteError } from "../domain/errors.ts";
 import { errorCode } from "./pg-errors.ts";
 import { schemaText, sql, type Db, type SqlText } from "./sql.ts";
@@ -70,7 +70,7 @@ function requireClient(tx: unknown): void {
   if ("totalCount" in tx && "idleCount" in tx && "connect" in tx) throw wrongTransaction(POOL);
 }
 
-/** What pg's client was told with the last answer: "I" outside, "T" inside, "E" failed. */
+/** The transaction status of pg's client after its last answer: "I" outside, "T" inside, "E" failed. */
 interface KnowingClient {
   getTransactionStatus?(): "I" | "T" | "E" | null;
   readonly readyForQuery?: boolean;

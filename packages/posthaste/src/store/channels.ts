@@ -11,12 +11,12 @@ export function workerChannel(schema: string, workerId: string): string {
   return channel(`${schema}/worker/${workerId}`);
 }
 
-/** The channel on which all workers are told that one of them has died. */
+/** The channel for deaths of workers. */
 export function deathChannel(schema: string): string {
   return channel(`${schema}/deaths`);
 }
 
-/** The channel on which one client is told that results it waits for are there. */
+/** The channel for results that one client waits for. */
 export function resultChannel(schema: string, clientId: string): string {
   return channel(`${schema}/results/${clientId}`);
 }

@@ -6,9 +6,9 @@ import type { Duplex } from "node:stream";
 import pg from "pg";
 import { hostUrls, maskSecrets } from "../domain/connection-url.ts";
 import { CopyQuery } from "./copy-query.ts";
-import { firstThatWrites, HOST_TIMEOUT_MS, requireWritable } from "./several-hosts.ts";
 import { explainConnectError, isConnectionError } from "./pg-errors.ts";
 import { applySettings, type Profile } from "./session-settings.ts";
+import { firstThatWrites, HOST_TIMEOUT_MS, requireWritable } from "./several-hosts.ts";
 import type { OwnDb, SqlText, Statement } from "./sql.ts";
 
 export interface ConnectionOptions {
@@ -48,7 +48,7 @@ export class Connection implements OwnDb {
     });
   }
 
-  /** Of several hosts the first that can be reached and accepts writes, in the order of the URL. */
+  /** Connects to the first host of the URL that can be reached and accepts writes. */
   static async open(options: ConnectionOptions): Promise<Connection> {
     const urls = hostUrls(options.url);
     if (urls.length === 1) return Connection.#openOne(options);
@@ -138,7 +138,7 @@ export class Connection implements OwnDb {
     await this.#client.end().catch(() => this.destroy()); // already gone: nothing to say goodbye to
   }
 
-  /** What is sent meanwhile leaves in one write. */
+  /** Statements sent inside leave in one socket write. */
   together<Answer>(send: () => Answer): Answer {
     const stream = this.#stream();
     stream?.cork();
@@ -149,13 +149,13 @@ export class Connection implements OwnDb {
     }
   }
 
-  /** Drops the link at once; what is under way rejects. */
+  /** Destroys the connection at once; statements under way reject. */
   destroy(): void {
     this.#open = false;
     this.#stream()?.destroy();
   }
 
-  /** A link that stays but leads to a server that takes no writes any more would be asked for ever. */
+  /** After a failover an open connection may lead to a read-only server: it must not be used again. */
   #noted(error: unknown): unknown {
     if (isConnectionError(error)) this.destroy();
     return error;
@@ -193,7 +193,7 @@ function makeClient(
   }
 }
 
-/** Our own parsers, because users change the driver's global ones. What is not listed stays text. */
+/** Our own parsers, because users change the driver's global ones. Unlisted types stay text. */
 const parsers = new Map<number, (text: string) => unknown>([
   [16, (text) => text === "t"],
   [20, Number],

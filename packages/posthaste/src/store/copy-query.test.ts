@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { copyMessages } from "./copy-query.ts";
 import { sql } from "./sql.ts";
 
@@ -13,13 +13,15 @@ function messagesIn(bytes: Buffer): [type: string, body: string][] {
   return found;
 }
 
-test("the statements, then the rows of each COPY and their end", () => {
-  const rows = ["1\tGrüße 👍\n", "2\n3\n"];
-  expect(messagesIn(copyMessages(sql`copy a from stdin;copy b from stdin`, rows))).toEqual([
-    ["Q", "copy a from stdin;copy b from stdin\0"],
-    ["d", rows[0]],
-    ["c", ""],
-    ["d", rows[1]],
-    ["c", ""],
-  ]);
+describe("copyMessages", () => {
+  test("sends the statements, then the rows of each COPY and their end", () => {
+    const rows = ["1\tGrüße 👍\n", "2\n3\n"];
+    expect(messagesIn(copyMessages(sql`copy a from stdin;copy b from stdin`, rows))).toEqual([
+      ["Q", "copy a from stdin;copy b from stdin\0"],
+      ["d", rows[0]],
+      ["c", ""],
+      ["d", rows[1]],
+      ["c", ""],
+    ]);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Connection } from "./connection.ts";
 import { Link } from "./link.ts";
 
@@ -11,40 +11,42 @@ function session(): { connection: Connection; lose: () => void } {
   return { connection: { lost, close: async () => undefined } as unknown as Connection, lose };
 }
 
-test("callers share one session", async () => {
-  let opened = 0;
-  const link = new Link(async () => {
-    opened++;
-    return session().connection;
+describe("Link", () => {
+  test("shares one session among callers", async () => {
+    let opened = 0;
+    const link = new Link(async () => {
+      opened++;
+      return session().connection;
+    });
+
+    await Promise.all([link.connection(), link.connection()]);
+    await link.connection();
+
+    expect(opened).toBe(1);
   });
 
-  await Promise.all([link.connection(), link.connection()]);
-  await link.connection();
+  test("forgets a session that could not be opened", async () => {
+    let opened = 0;
+    const link = new Link(async () => {
+      if (++opened === 1) throw new Error("away");
+      return session().connection;
+    });
 
-  expect(opened).toBe(1);
-});
+    await expect(link.connection()).rejects.toThrow("away");
+    await link.connection();
 
-test("a session that could not be opened is not remembered", async () => {
-  let opened = 0;
-  const link = new Link(async () => {
-    if (++opened === 1) throw new Error("away");
-    return session().connection;
+    expect(opened).toBe(2);
   });
 
-  await expect(link.connection()).rejects.toThrow("away");
-  await link.connection();
+  test("opens a lost session again", async () => {
+    const sessions = [session(), session()];
+    let opened = 0;
+    const link = new Link(async () => sessions[opened++]?.connection ?? session().connection);
 
-  expect(opened).toBe(2);
-});
+    await link.connection();
+    sessions[0]?.lose();
+    await new Promise((resolve) => setImmediate(resolve));
 
-test("a session that was lost is opened again", async () => {
-  const sessions = [session(), session()];
-  let opened = 0;
-  const link = new Link(async () => sessions[opened++]?.connection ?? session().connection);
-
-  await link.connection();
-  sessions[0]?.lose();
-  await new Promise((resolve) => setImmediate(resolve));
-
-  expect(await link.connection()).toBe(sessions[1]?.connection);
+    expect(await link.connection()).toBe(sessions[1]?.connection);
+  });
 });

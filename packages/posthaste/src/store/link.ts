@@ -26,7 +26,7 @@ export class Link implements Db {
     return opening;
   }
 
-  /** Opens it ahead of its first use. If that fails, the first use says so. */
+  /** Opens it before its first use. If that fails, the first use rejects. */
   warmUp(): void {
     this.connection().catch(() => undefined);
   }

@@ -4,9 +4,9 @@
  * work and the others find it done.
  */
 import { PosthasteError } from "../domain/errors.ts";
-import type { Connection } from "./connection.ts";
 import { isOlderVersion } from "../domain/library-version.ts";
 import { version } from "../version.ts";
+import type { Connection } from "./connection.ts";
 import { migrations, type Migration } from "./migrations.gen.ts";
 import {
   functionScripts,
@@ -21,7 +21,7 @@ import { migrationText, schemaText, sql, statement, type SqlText } from "./sql.t
 
 const OLDEST_POSTGRESQL = 140_000;
 
-/** What was applied by this call: names of migrations, and the version of the functions. */
+/** The migrations that this call applied, and the version of the functions. */
 export async function migrate(
   connection: Connection,
   schema: string,
@@ -30,7 +30,7 @@ export async function migrate(
   await requireServer(connection);
   if (lacking(await readSchema(connection, schema), functions).length === 0) return [];
 
-  // The lock comes in a statement of its own, so that what follows sees what the one before us has committed.
+  // The lock comes in a statement of its own, so that later statements see the commit of the previous holder.
   await connection.script(sql`begin`);
   try {
     await connection.query(LOCK, [`posthaste/migrate/${schema}`]);
@@ -124,7 +124,7 @@ export async function verifySchema(
   );
 }
 
-/** What `migrate` would run on an empty database, as a script for psql. */
+/** The SQL that `migrate` runs on an empty database, as a script for psql. */
 export function printMigrations(schema: string): string {
   const parts = migrations.map(({ name, source }) =>
     [
@@ -186,7 +186,7 @@ function recordFunctions(schema: string, { version: number, hash }: SchemaFuncti
   return sql`insert into ${schemaText(schema)}.function_versions (version, hash, applied_by) values (${values});`;
 }
 
-/** Of every migration that this version knows, also of those that an earlier one has applied without a statement. */
+/** The oldest library of every migration that this version knows. */
 function stateOldest(schema: string): SqlText {
   const known = migrations.map(({ name, oldestLibrary }) => `('${name}', '${oldestLibrary}')`);
   return sql`update ${schemaText(schema)}.migrations as applied set oldest_library = known.oldest_library
@@ -241,7 +241,7 @@ async function readSchema(connection: Connection, schema: string): Promise<Found
   };
 }
 
-/** Before 0.1.0 functions were part of the migrations, which were then written anew. */
+/** Before 0.1.0 functions were part of the migrations, which were rewritten then. */
 function madeBeforeRelease(schema: string): PosthasteError {
   return new PosthasteError(
     "SCHEMA_MISMATCH",

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Connection, ConnectionOptions } from "./connection.ts";
 import { openSession } from "./open-session.ts";
 
@@ -28,40 +28,42 @@ function attempts() {
   return { begun, closed, open };
 }
 
-test("an answer in time is the only attempt", async () => {
-  const { begun, open } = attempts();
-  const opening = openSession(options, open);
-  begun[0]?.answer();
-  expect(await opening).toMatchObject({ number: 0 });
-  expect({ attempts: begun.length, timers: vi.getTimerCount() }).toEqual({
-    attempts: 1,
-    timers: 0,
+describe("openSession", () => {
+  test("makes one attempt when it is answered in time", async () => {
+    const { begun, open } = attempts();
+    const opening = openSession(options, open);
+    begun[0]?.answer();
+    expect(await opening).toMatchObject({ number: 0 });
+    expect({ attempts: begun.length, timers: vi.getTimerCount() }).toEqual({
+      attempts: 1,
+      timers: 0,
+    });
   });
-});
 
-test("silence begins another beside it; the first to be answered counts, and a late one is closed", async () => {
-  const { begun, closed, open } = attempts();
-  const opening = openSession(options, open);
-  await vi.advanceTimersByTimeAsync(2_500);
-  begun[1]?.answer();
-  expect(await opening).toMatchObject({ number: 1 });
-  begun[0]?.answer();
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect({ attempts: begun.length, closed }).toEqual({ attempts: 2, closed: [0] });
-});
+  test("starts a second attempt on silence; takes the first answer and closes a late one", async () => {
+    const { begun, closed, open } = attempts();
+    const opening = openSession(options, open);
+    await vi.advanceTimersByTimeAsync(2_500);
+    begun[1]?.answer();
+    expect(await opening).toMatchObject({ number: 1 });
+    begun[0]?.answer();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect({ attempts: begun.length, closed }).toEqual({ attempts: 2, closed: [0] });
+  });
 
-test("a refusal is an answer", async () => {
-  const { begun, open } = attempts();
-  const opening = openSession(options, open);
-  begun[0]?.refuse(new Error("no such database"));
-  await expect(opening).rejects.toThrow("no such database");
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect(begun).toHaveLength(1);
-});
+  test("takes a refusal as an answer", async () => {
+    const { begun, open } = attempts();
+    const opening = openSession(options, open);
+    begun[0]?.refuse(new Error("no such database"));
+    await expect(opening).rejects.toThrow("no such database");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(begun).toHaveLength(1);
+  });
 
-test("there are never more than four", async () => {
-  const { begun, open } = attempts();
-  void openSession(options, open);
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect(begun).toHaveLength(4);
+  test("makes at most four attempts at once", async () => {
+    const { begun, open } = attempts();
+    void openSession(options, open);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(begun).toHaveLength(4);
+  });
 });

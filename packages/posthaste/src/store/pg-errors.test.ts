@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { errorKind, type ErrorKind } from "./pg-errors.ts";
 
 function pgError(code: string, message = "no"): Error {
@@ -68,14 +68,16 @@ const table: readonly [ErrorKind, string, string?][] = [
   ["unknown", "ERR_INVALID_ARG_TYPE"],
 ];
 
-test.each(table)("%s: %s %s", (kind, code, message) => {
-  expect(errorKind(pgError(code, message))).toBe(kind);
-});
+describe("errorKind", () => {
+  test.each(table)("returns %s for %s %s", (kind, code, message) => {
+    expect(errorKind(pgError(code, message))).toBe(kind);
+  });
 
-test.each<[ErrorKind, unknown]>([
-  ["connection", new Error("Connection terminated unexpectedly")],
-  ["connection", new Error("timeout expired")],
-  ["unknown", new RangeError("Invalid string length")],
-  ["unknown", "a text"],
-  ["unknown", undefined],
-])("%s: %s", (kind, error) => expect(errorKind(error)).toBe(kind));
+  test.each<[ErrorKind, unknown]>([
+    ["connection", new Error("Connection terminated unexpectedly")],
+    ["connection", new Error("timeout expired")],
+    ["unknown", new RangeError("Invalid string length")],
+    ["unknown", "a text"],
+    ["unknown", undefined],
+  ])("returns %s for %s", (kind, error) => expect(errorKind(error)).toBe(kind));
+});

@@ -1,16 +1,16 @@
-/** What an error of the driver or of PostgreSQL means to us. */
+/** The meaning of errors of the driver and of PostgreSQL. */
 import { PosthasteError } from "../domain/errors.ts";
 
 /**
- * What an error says about a statement, and so what may be done about it:
- *  - "connection": the session is gone, cannot be had, or leads to a server that takes no writes; try another one
+ * The kind of an error, which decides what to do about it:
+ *  - "connection": the session is lost, cannot be opened, or leads to a read-only server; try another one
  *  - "undone": serialization failure, deadlock, lock or statement timeout; the same statement may simply be repeated
  *  - "stale plan": prepared no more, or prepared for another table; a new session prepares it afresh
- *  - "trouble": the server is out of disk, memory or luck; the same statement may succeed later
- *  - "setup": a right, a table or a function is missing; it succeeds when somebody has acted
+ *  - "trouble": the server is out of disk or memory, or has an internal error; the same statement may succeed later
+ *  - "setup": a right, a table or a function is missing; it succeeds after an operator has added it
  *  - "duplicate": a row with this key is stored already
  *  - "value": this row is refused, now and later
- *  - "unknown": PostgreSQL has not said a SQLSTATE
+ *  - "unknown": an error without a SQLSTATE
  */
 export type ErrorKind =
   | "connection"
@@ -48,12 +48,12 @@ export function isUniqueViolation(error: unknown): boolean {
   return errorKind(error) === "duplicate";
 }
 
-/** Somebody holds a lock for longer than the statement would wait. */
+/** Another session held a lock for longer than the statement may wait. */
 export function isLockTimeout(error: unknown): boolean {
   return errorCode(error) === "55P03";
 }
 
-/** The statement ran longer than its session allows, or somebody cancelled it. The server is there and answers. */
+/** The statement ran longer than its session allows, or was cancelled. The server answers. */
 export function isStatementTimeout(error: unknown): boolean {
   return errorCode(error) === "57014";
 }
@@ -65,14 +65,14 @@ export function isStatementTimeout(error: unknown): boolean {
 export function explainConnectError(error: unknown, shown: string): PosthasteError {
   const code = errorCode(error) ?? "";
   const problem = CONNECT_PROBLEMS[code] ?? unnamedProblem(error);
-  // What waiting cannot mend is said at once.
+  // Errors that waiting cannot fix are thrown at once.
   const retryable = !MISTAKES.has(code) && problem !== NOT_POSTGRESQL;
   return new PosthasteError("DATABASE_UNAVAILABLE", `cannot connect to ${shown}: ${problem}`, {
     retryable,
   });
 }
 
-/** A statement that the role may not run: says what PostgreSQL refused, and where the grants come from. Others pass as they are. */
+/** Explains a statement that the role may not run: what PostgreSQL refused, and where grants come from. Other errors pass unchanged. */
 export function explainPermissionError(error: unknown): unknown {
   if (errorCode(error) !== "42501") return error;
   return new PosthasteError(
@@ -118,7 +118,7 @@ const DRIVER_MESSAGES =
 // Wrong password, refused user or host, no such database.
 const MISTAKES = new Set(["28P01", "28000", "3D000"]);
 
-const NOT_POSTGRESQL = "what answers there is not PostgreSQL";
+const NOT_POSTGRESQL = "the server at this address is not PostgreSQL";
 
 const CONNECT_PROBLEMS: Readonly<Record<string, string>> = {
   "28P01": "the password was refused; check the user and password of the URL",

@@ -43,7 +43,7 @@ begin
 end
 $roles$;
 
--- What later migrations make: for the reader to see, and for nobody else until this script has been run again.
+-- Objects of later migrations: readers may see them; the other roles get them when this script is run again.
 -- (PostgreSQL gives EXECUTE on every new function to PUBLIC, and takes it back only without "in schema".)
 alter default privileges for role @migrator revoke execute on functions from public;
 alter default privileges for role @migrator in schema @schema grant select on tables to @reader;
@@ -95,7 +95,7 @@ begin
   grant select, insert, update, delete on @schema.ready_tasks, @schema.active_tasks to @worker;
   grant select, insert, update on @schema.workers, @schema.task_definitions, @schema.progress to @worker;
   grant select on @schema.queues to @worker;
-  -- Vouches for what it runs, and takes over from those that fell silent.
+  -- Sends heartbeats, and recovers tasks of silent workers.
   grant select, insert on @schema.heartbeats, @schema.worker_states, @schema.recoveries to @worker;
   grant select, insert on @schema.server_timelines to @worker;
   grant execute on function @schema.queue_load(boolean), @schema.current_timeline(), @schema.up_since() to @worker;

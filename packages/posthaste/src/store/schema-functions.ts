@@ -13,8 +13,8 @@ import { migrationText, schemaText, sql, statement, type SqlText } from "./sql.t
 /** Raise it by one with every change of functions/*.sql, comments included. */
 const FUNCTIONS_VERSION = 1;
 
-/** Of the text of that version. A test compares it with the text and says what to write here. */
-const FUNCTIONS_HASH = "22a9b310f5350ce4";
+/** The hash of that version's text. A test compares both and prints the value to write here. */
+const FUNCTIONS_HASH = "a57e8c2acb2c9684";
 
 /** A version of the functions. Tests pass other ones, as code of another version would have. */
 export interface SchemaFunctions {
@@ -34,7 +34,7 @@ export function hashFunctions(topics: SchemaFunctions["topics"]): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-/** What `migrate` says that it has applied. */
+/** The name that `migrate` reports. */
 export function labelOf({ version }: Pick<SchemaFunctions, "version">): string {
   return `functions v${version}`;
 }
@@ -64,7 +64,7 @@ export function functionsTable(schema: string): SqlText {
 );`;
 }
 
-/** Replaces what is there and drops nothing: a function keeps its grants, and older code still calls it. */
+/** Replaces functions and drops none: a function keeps its grants, and older code still calls it. */
 export function functionScripts(schema: string, functions: SchemaFunctions): SqlText[] {
   return functions.topics.map(({ source }) => migrationText(source, schema));
 }

@@ -10,12 +10,12 @@
 import { sql, statement, type Db } from "./sql.ts";
 
 /**
- * What a session is for, which decides its planner settings.
+ * The use of a session decides its planner settings.
  *  - "moves": claim, start, settle. Their tables are empty one minute and hold a million rows the next, and a generic
  *    plan made on the empty table is a sequential scan (81 ms at 50,000 rows). Nested loops over an index are right
  *    always, so nothing else is allowed.
  *  - "sends": bulk inserts.
- *  - "vouches": heartbeats and what is judged by them. Few statements, and one of them looks up thousands of claims.
+ *  - "heartbeats": heartbeats and verdicts based on them. Few statements, and one of them looks up thousands of claims.
  *  - "reads": everything else, planned as usual, without sequential scans where there is another way: a plan from when
  *    `waiters` and `ready_tasks` were empty compared the place of each of their rows with each row to delete.
  *  - "migrations": statements that may take their time.
@@ -32,7 +32,7 @@ const profiles = {
     enable_mergejoin: "off",
   },
   sends: { plan_cache_mode: "force_generic_plan", enable_seqscan: "off" },
-  vouches: {
+  heartbeats: {
     plan_cache_mode: "force_generic_plan",
     enable_seqscan: "off",
     enable_bitmapscan: "off",
@@ -42,7 +42,7 @@ const profiles = {
   migrations: { statement_timeout: "0", idle_in_transaction_session_timeout: "0" },
 } as const satisfies Record<string, Readonly<Record<string, string>>>;
 
-/** Of every session except those that migrate. */
+/** The settings of all sessions except migrations. */
 export const STATEMENT_TIMEOUT = "30s";
 
 const everySession = {
@@ -61,8 +61,8 @@ const everySession = {
   synchronous_commit: "on",
 };
 
-// A setting that this version of PostgreSQL does not know is left out. synchronous_commit is only ever raised: a role that
-// says remote_apply keeps it.
+// A setting that this version of PostgreSQL does not know is left out. synchronous_commit is only ever raised: a role with
+// remote_apply keeps it.
 const SET = statement(sql`
   select set_config(name, value, false)
     from unnest($1::text[], $2::text[]) as setting (name, value)

@@ -17,7 +17,7 @@ export async function requireWritable(client: ClientBase): Promise<void> {
   }
 }
 
-/** In the order of the URLs. If none will do, the reasons are told together. */
+/** In the order of the URLs. If none works, the error has all reasons. */
 export async function firstThatWrites<Session>(
   urls: readonly string[],
   open: (url: string) => Promise<Session>,

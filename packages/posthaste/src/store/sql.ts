@@ -24,7 +24,7 @@ export function bareStatement(text: SqlText): Statement {
   return { ...statement(text), isBare: true };
 }
 
-/** What a schema may be called, PostgreSQL's own left out; the length leaves room for the names that it derives. */
+/** Valid schema names, without PostgreSQL's own. The length leaves room for derived names. */
 export const SCHEMA_NAME = /^(?!pg_|information_schema$)[a-z_][a-z0-9_]{0,47}$/;
 
 /** The schema's name as SQL. Checked by rule first and quoted all the same. */
@@ -42,6 +42,17 @@ export function migrationText(source: string, schema: string): SqlText {
 
 export function parameter(number: number): SqlText {
   return `$${number}` as SqlText;
+}
+
+/** The SQL of each parameter of a statement, by name. */
+export type Parameters<Name extends string> = (name: Name) => SqlText;
+
+export function parametersNamed<Name extends string>(names: readonly Name[]): Parameters<Name> {
+  return (name) => {
+    const at = names.indexOf(name);
+    if (at < 0) throw new TypeError(`the statement has no parameter ${name}`);
+    return parameter(at + 1);
+  };
 }
 
 /** An array parameter. The driver would look into every element for something to escape; a uuid has nothing. */
@@ -68,7 +79,7 @@ const UUID_ITEM = 20;
 const UUID_OID = 2950;
 /** Where each byte is in a uuid as text. */
 const HEX_PAIRS = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
-/** Of 0–9 and a–f, by their codes: a comparison for each takes twice the time. */
+/** The values of 0–9 and a–f by character code: comparing takes twice the time. */
 const DIGITS = Uint8Array.from({ length: 128 }, (_, code) => (code < 58 ? code - 48 : code - 87));
 
 function digit(id: string, at: number): number {

@@ -1,52 +1,49 @@
 /** Every statement there is, built once for a schema. */
-import { advanceTasks } from "./queries/advance-tasks.ts";
-import { advanceWorkflows } from "./queries/advance-workflows.ts";
-import { awaitResults } from "./queries/await-results.ts";
-import { cancelTask } from "./queries/cancel-task.ts";
-import { claimTasks, completeAndClaim } from "./queries/claim-tasks.ts";
-import { completeWithEffects } from "./queries/complete-with-effects.ts";
-import { copyTasks } from "./queries/copy-tasks.ts";
-import { describeTasks } from "./queries/describe-tasks.ts";
-import { dropEndedClaim } from "./queries/drop-ended-claim.ts";
-import { expireNodes, expireTasks } from "./queries/expire-tasks.ts";
-import { findOwnCommits } from "./queries/find-own-commits.ts";
-import { holdClaims } from "./queries/hold-claims.ts";
-import { holdParents } from "./queries/hold-parents.ts";
-import { identifyDatabase } from "./queries/identify-database.ts";
-import { insertStarted } from "./queries/insert-started.ts";
-import { insertTasks } from "./queries/insert-tasks.ts";
-import { isBackendIdle } from "./queries/is-backend-idle.ts";
-import { listRecoveries } from "./queries/list-recoveries.ts";
-import { listWorkers } from "./queries/list-workers.ts";
-import { lockCaps } from "./queries/lock-caps.ts";
-import { matchSubmissions } from "./queries/match-submissions.ts";
-import { notifyQueues } from "./queries/notify-queues.ts";
-import { liveness } from "./queries/liveness.ts";
-import { ping } from "./queries/ping.ts";
-import { pauseQueues } from "./queries/pause-queues.ts";
-import { queuesInUse } from "./queries/queues-in-use.ts";
-import { readServerStart } from "./queries/read-server-start.ts";
-import { readClock } from "./queries/read-clock.ts";
-import { pruneRecords } from "./queries/prune-records.ts";
-import { readNodeResults } from "./queries/read-node-results.ts";
-import { readNodes } from "./queries/read-nodes.ts";
-import { readTask } from "./queries/read-task.ts";
-import { readWorkflows } from "./queries/read-workflows.ts";
-import { registerWorker } from "./queries/register-worker.ts";
-import { recoverTasks } from "./queries/recover-tasks.ts";
-import { repairWorkflows } from "./queries/repair-workflows.ts";
-import { reportProgress } from "./queries/report-progress.ts";
-import { settleTasks } from "./queries/settle-tasks.ts";
-import { startTasks } from "./queries/start-tasks.ts";
-import { startWorkflows } from "./queries/start-workflows.ts";
-import { steerWorkflows } from "./queries/steer-workflows.ts";
-import { storeDefinitions } from "./queries/store-definitions.ts";
-import { surveyLanes } from "./queries/survey-lanes.ts";
-import { sweepWorkers } from "./queries/sweep-workers.ts";
-import { unknownTasks } from "./queries/unknown-tasks.ts";
-import { vouch } from "./queries/vouch.ts";
-import { watchTasks } from "./queries/watch-tasks.ts";
-import { workerStates } from "./queries/worker-states.ts";
+import { claimTasks, completeAndClaim } from "./queries/claim/claim-tasks.ts";
+import { storedClaims } from "./queries/claim/stored-claims.ts";
+import { lockCaps } from "./queries/claim/lock-caps.ts";
+import { startTasks } from "./queries/claim/start-tasks.ts";
+import { surveyLanes } from "./queries/claim/survey-lanes.ts";
+import { awaitResults } from "./queries/read/await-results.ts";
+import { cancelTask } from "./queries/settle/cancel-task.ts";
+import { describeTasks } from "./queries/read/describe-tasks.ts";
+import { readTask } from "./queries/read/read-task.ts";
+import { expireNodes, expireTasks } from "./queries/recover/expire-tasks.ts";
+import { listRecoveries } from "./queries/recover/list-recoveries.ts";
+import { recoverTasks } from "./queries/recover/recover-tasks.ts";
+import { sweepWorkers } from "./queries/recover/sweep-workers.ts";
+import { unknownTasks } from "./queries/recover/unknown-tasks.ts";
+import { pruneRecords } from "./queries/retention/prune-records.ts";
+import { copyTasks } from "./queries/send/copy-tasks.ts";
+import { holdParents } from "./queries/send/hold-parents.ts";
+import { identifyDatabase } from "./queries/send/identify-database.ts";
+import { insertStarted } from "./queries/send/insert-started.ts";
+import { insertTasks } from "./queries/send/insert-tasks.ts";
+import { matchSubmissions } from "./queries/send/match-submissions.ts";
+import { notifyQueues } from "./queries/send/notify-queues.ts";
+import { storeDefinitions } from "./queries/send/store-definitions.ts";
+import { advanceTasks } from "./queries/settle/advance-tasks.ts";
+import { completeWithEffects } from "./queries/settle/complete-with-effects.ts";
+import { dropEndedClaim } from "./queries/settle/drop-ended-claim.ts";
+import { findOwnCommits } from "./queries/settle/find-own-commits.ts";
+import { reportProgress } from "./queries/settle/report-progress.ts";
+import { settleTasks } from "./queries/settle/settle-tasks.ts";
+import { isBackendIdle, ping, readServerStart, readClock } from "./queries/worker/ask-server.ts";
+import { heartbeat } from "./queries/worker/heartbeat.ts";
+import { listWorkers } from "./queries/worker/list-workers.ts";
+import { liveness } from "./queries/worker/liveness.ts";
+import { pauseQueues } from "./queries/worker/pause-queues.ts";
+import { queuesInUse } from "./queries/worker/queues-in-use.ts";
+import { registerWorker } from "./queries/worker/register-worker.ts";
+import { watchTasks } from "./queries/worker/watch-tasks.ts";
+import { workerStates } from "./queries/worker/worker-states.ts";
+import { advanceWorkflows } from "./queries/workflow/advance-workflows.ts";
+import { readNodeResults } from "./queries/workflow/read-node-results.ts";
+import { readNodes } from "./queries/workflow/read-nodes.ts";
+import { readWorkflows } from "./queries/workflow/read-workflows.ts";
+import { repairWorkflows } from "./queries/workflow/repair-workflows.ts";
+import { startWorkflows } from "./queries/workflow/start-workflows.ts";
+import { steerWorkflows } from "./queries/workflow/steer-workflows.ts";
 import { schemaText } from "./sql.ts";
 
 export type Store = ReturnType<typeof createStore>;
@@ -60,7 +57,7 @@ export function createStore(schema: string) {
     insertStarted: insertStarted(text),
     matchSubmissions: matchSubmissions(text),
     claimAndStart: claimTasks(text, "RUNNING"),
-    claimAhead: claimTasks(text, "CLAIMED"),
+    prefetch: claimTasks(text, "CLAIMED"),
     completeAndClaim: completeAndClaim(text),
     lockCaps: lockCaps(schema),
     startTasks: startTasks(text),
@@ -71,9 +68,9 @@ export function createStore(schema: string) {
     reportProgress: reportProgress(text),
     findOwnCommits: findOwnCommits(text),
     dropEndedClaim: dropEndedClaim(text),
-    holdClaims: holdClaims(text),
+    storedClaims: storedClaims(text),
     liveness: liveness(schema),
-    vouch: vouch(text),
+    heartbeat: heartbeat(text),
     workerStates: workerStates(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),

@@ -9,7 +9,7 @@ import pg from "pg";
 import { hostUrls, maskSecrets } from "../domain/connection-url.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { explainConnectError, isConnectionError } from "./pg-errors.ts";
-import { TRANSACTION_MARK } from "./queries/complete-with-effects.ts";
+import { TRANSACTION_MARK } from "./queries/settle/complete-with-effects.ts";
 import { firstThatWrites, HOST_TIMEOUT_MS, requireWritable } from "./several-hosts.ts";
 
 export interface TaskPoolOptions {
@@ -69,7 +69,7 @@ export class TaskPool {
     }
   }
 
-  /** Ends every connection at once: what waits for one rejects, and nobody waits for their end. */
+  /** Destroys every connection: calls that wait for one reject. */
   abandon(): void {
     this.#pools = undefined;
     for (const client of this.#clients) streamOf(client)?.destroy();

@@ -1,22 +1,22 @@
 /**
- * Databases that live as long as a test file: copied from a migrated template, dropped in the end. What a killed process
- * leaves behind is dropped by the next one that makes a database on that server.
+ * Databases that live as long as a test file: copied from a migrated template, dropped in the end. Databases of
+ * killed processes are dropped by the next process that makes one on that server.
  *
- * A living database is marked by an advisory lock on its name, held by the session that made it. PostgreSQL lets go of the
- * lock when the process dies, and pg_locks shows it to every session of the server, whichever database that is in.
+ * A living database is marked by an advisory lock on its name, held by the session that made it. PostgreSQL releases
+ * the lock when the process dies, and pg_locks shows it to every session of the server.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { maskSecrets } from "../domain/connection-url.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { Connection } from "./connection.ts";
-import { migrate } from "./migrate.ts";
 import { functionTopics } from "./functions.gen.ts";
+import { migrate } from "./migrate.ts";
 import { migrations } from "./migrations.gen.ts";
 import { errorCode } from "./pg-errors.ts";
 import { sql, statement, type SqlText } from "./sql.ts";
 
 export interface ThrowawayOptions {
-  /** Of a database that is there already; its user may create others. */
+  /** The URL of an existing database whose user may create others. */
   readonly serverUrl: string;
   /** The schema that it is to have, migrated. Null: the database is empty. */
   readonly schema: string | null;
@@ -46,7 +46,7 @@ export async function createThrowawayDatabase({
 }
 
 async function drop(server: Connection, name: string): Promise<void> {
-  // The session was lost, so the mark is gone too: the next run drops what is left.
+  // The session was lost, so the mark is gone too: the next run drops the database.
   if (!server.isOpen) return;
   await server.script(sql`drop database if exists ${quoted(name)} with (force)`);
   await server.close();
@@ -95,7 +95,7 @@ async function ensureTemplate(
   } finally {
     await inside.close();
   }
-  // A template that somebody is connected to cannot be copied.
+  // A template with open connections cannot be copied.
   await server.script(sql`alter database ${quoted(draft)} with allow_connections false`);
   try {
     await server.script(sql`alter database ${quoted(draft)} rename to ${quoted(template)}`);
@@ -118,7 +118,7 @@ async function reserveName(server: Connection): Promise<string> {
   return name;
 }
 
-/** Another version of the library has other migrations and functions; another role may not copy what is not its own. */
+/** Another version of the library has other migrations and functions; another role may not copy a database that it does not own. */
 function templateName(schema: string, role: string): string {
   return `posthaste_template_${VERSION}_${hash(`${role}/${schema}`)}`;
 }
@@ -150,7 +150,7 @@ const EXISTS = statement(sql`select from pg_database where datname = $1`);
 
 const MARK = statement(sql`select pg_advisory_lock(hashtextextended($1, 0))`);
 
-// Only what this role owns and what is named as above: nothing of the user's can be meant.
+// Only databases that this role owns and that are named as above: never a database of the user.
 const LEFTOVERS = statement(sql`
   select datname::text as "name"
     from pg_database

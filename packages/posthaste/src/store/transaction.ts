@@ -1,4 +1,4 @@
-/** Transactions of our own, always READ COMMITTED: each statement in them sees what was committed before it. */
+/** Transactions of our own, always READ COMMITTED: each statement sees all earlier commits. */
 import type { Connection } from "./connection.ts";
 import { sql, statement } from "./sql.ts";
 

@@ -1,5 +1,7 @@
-/** A handler called by itself: no queue, no database, no worker, but everything a worker does around the body. */
+/** A handler called by itself: no queue, no database, no worker, but everything a worker does around the handler. */
 import { randomUUID } from "node:crypto";
+import { DEFAULT_QUEUE } from "../config/config.ts";
+import type { TaskContext } from "../define/task-context.ts";
 import {
   isTask,
   type AnyTask,
@@ -7,23 +9,21 @@ import {
   type OutputOf,
   type SendArguments,
 } from "../define/task.ts";
-import type { TaskContext } from "../define/task-context.ts";
-import { childLogger } from "../domain/logger.ts";
-import { DEFAULT_QUEUE } from "../domain/config.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { encodeJson } from "../domain/json.ts";
+import { childLogger } from "../domain/logger.ts";
 import type { TaskResult } from "../domain/result.ts";
-import { inputProblems } from "../engine/compose-task.ts";
-import { executeTask } from "../worker/execute-task.ts";
+import { inputProblems } from "../sending/compose-task.ts";
+import { executeTask } from "../worker/execution/execute-task.ts";
 import { collectingLogger } from "./collecting-logger.ts";
 
-/** What the handler is to find in its `ctx`, where the usual is not what the test needs. */
+/** Values for the handler's `ctx` that differ from the defaults. */
 export type CallContext = Partial<TaskContext>;
 
 /**
- * Runs the body of a task once and returns how it ended, as a worker would record it: the input goes through JSON and the
- * input schema, the value through the output schema and JSON, and what the body throws becomes an error. Retries are the
- * queue's business: `attempt` says which one this is to be.
+ * Runs the handler of a task once and returns how it ended, as a worker would record it: the input goes through JSON and the
+ * input schema, the value through the output schema and JSON, and a thrown value becomes an error. It does not
+ * retry: `attempt` sets the number of the attempt.
  *
  *     const result = await callTask(chargeCard, { card: "4711" }, { attempt: 2 });
  *     if (!result.ok) assert.equal(result.error.code, "CARD_EXPIRED");

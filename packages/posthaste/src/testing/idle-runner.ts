@@ -1,14 +1,14 @@
 /** Runs the tasks of a test until there is nothing left to do, and tells what became of them. */
 import type { Posthaste } from "../app/posthaste.ts";
 import { PosthasteError } from "../domain/errors.ts";
-import { OptionReader } from "../domain/option-reader.ts";
 import type { Json } from "../domain/json.ts";
+import { OptionReader } from "../domain/option-reader.ts";
 import type { TaskFailure } from "../domain/result.ts";
 import type { TaskStatus } from "../domain/task-lifecycle.ts";
-import { expireTasks } from "../engine/expire-tasks.ts";
+import { expireTasks } from "../recovery/expire-tasks.ts";
 import { pause } from "../runtime/pause.ts";
-import type { TouchedTask, UnfinishedTask } from "../store/queries/watch-tasks.ts";
 import type { Link } from "../store/link.ts";
+import type { TouchedTask, UnfinishedTask } from "../store/queries/worker/watch-tasks.ts";
 import type { Store } from "../store/store.ts";
 import type { Worker } from "../worker/worker.ts";
 
@@ -26,11 +26,11 @@ export interface RanTask {
   readonly id: string;
   /** PENDING: it failed and waits for its retry. */
   readonly status: TaskStatus;
-  /** Bodies that ran so far, in earlier calls too. */
+  /** Handlers that ran so far, in earlier calls too. */
   readonly attempts: number;
-  /** What the handler returned, if the task completed. */
+  /** The value of the handler, if the task completed. */
   readonly result?: Json;
-  /** What ended the task, or its last attempt. */
+  /** The error of the task, or of its last attempt. */
   readonly error?: TaskFailure;
 }
 
@@ -87,7 +87,7 @@ export class IdleRunner {
         const worker = app.worker({ queues: missing, concurrency, onBlocked: "report" });
         workers.push(worker);
         await worker.start();
-        // What the machine needs to start a worker is not the tasks' time.
+        // The start of the worker does not count against the limit.
         if (served.size === 0) deadline = performance.now() + timeoutMs;
         for (const queue of missing) served.add(queue);
       }
@@ -95,7 +95,7 @@ export class IdleRunner {
     }
   }
 
-  /** What the maintenance pass of a worker does every half minute. */
+  /** The maintenance pass that a worker runs every half minute. */
   async #expireOverdue(): Promise<void> {
     const { store, db } = this.#parts;
     for (;;) {
@@ -142,7 +142,7 @@ function notIdle(left: readonly UnfinishedTask[], timeoutMs: number): PosthasteE
   const more = left.length > MOST_SHOWN ? `\n  and ${left.length - MOST_SHOWN} more` : "";
   return new PosthasteError(
     "WAIT_TIMEOUT",
-    `the tasks are not idle after ${timeoutMs} ms, ${left.length} left:${shown.join("")}${more}\n` +
-      "Does one wait for something that does not happen, or send itself again? Else give timeoutMs.",
+    `tasks are still unfinished after ${timeoutMs} ms, ${left.length} left:${shown.join("")}${more}\n` +
+      "Look for a task that waits forever or sends itself again; otherwise raise timeoutMs.",
   );
 }

@@ -1,11 +1,11 @@
-/** What a test file of a user needs: a database of its own, an app on it, and a way to run tasks and to pass time. */
+/** The kit for users' tests: a database of its own, an app on it, and ways to run tasks and to pass time. */
 import { appFacts } from "../app/app-facts.ts";
 import { posthaste, type Posthaste } from "../app/posthaste.ts";
 import { readAppConfig, type AppConfig } from "../app/read-app-config.ts";
-import { DEFAULT_QUEUE } from "../domain/config.ts";
+import { DEFAULT_QUEUE } from "../config/config.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { shown } from "../domain/option-reader.ts";
-import { wakeQueues } from "../engine/wake-workers.ts";
+import { notifyQueuesNow } from "../sending/wake-workers.ts";
 import { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
 import { isLockTimeout } from "../store/pg-errors.ts";
@@ -31,8 +31,8 @@ export interface TestKit extends AsyncDisposable {
   /** This kit's database, for tables of your own; password included. */
   readonly url: string;
   /**
-   * Runs tasks in this process until nothing due is left and nothing runs: also what tasks send, and retries that are due.
-   * Returns what ran, in the order in which it began. Throws WAIT_TIMEOUT, naming what is left, if it takes too long.
+   * Runs tasks in this process until no task is due or running, including tasks that tasks send and due retries. Returns the tasks in the
+   * order in which they started. Throws WAIT_TIMEOUT with the tasks that are left if it takes too long.
    *
    *     await kit.app.send(chargeCard, { card: "4711" });
    *     const ran = await kit.runUntilIdle();
@@ -57,7 +57,7 @@ export interface TestKit extends AsyncDisposable {
  */
 export async function testKit({ url: given, ...config }: TestKitOptions = {}): Promise<TestKit> {
   const serverUrl = await testServerUrl(given);
-  // A name that nobody knows is a mistake of the test: it is told so, and does not wait.
+  // An unknown name is a mistake of the test: fail at once instead of waiting.
   const appConfig = { logger: collectingLogger(), unknownTasks: "fail" as const, ...config };
   // Before there is anything to drop.
   const read = readAppConfig({ ...appConfig, database: serverUrl }, process.env);
@@ -109,7 +109,7 @@ async function advance(connection: Connection, store: Store, ms: number): Promis
   try {
     const lanes = await inOneTransaction(connection, () => store.advanceTasks(connection, ms));
     // For workers that the test itself has started.
-    await wakeQueues(
+    await notifyQueuesNow(
       connection,
       store,
       lanes.map((lane) => ({ ...lane, due: "back" })),
@@ -118,7 +118,7 @@ async function advance(connection: Connection, store: Store, ms: number): Promis
     if (!isLockTimeout(error)) throw error;
     throw new PosthasteError(
       "WAIT_TIMEOUT",
-      "time did not pass, because a transaction that has sent a task is still open; commit it or roll it back before advance()",
+      "time was not advanced, because a transaction that has sent a task is still open; commit it or roll it back before advance()",
     );
   }
 }

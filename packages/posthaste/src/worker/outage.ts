@@ -1,16 +1,16 @@
-/** Waiting for a database that is away: growing pauses, a line when it goes, more at growing intervals, and one when it is back. */
-import type { ResilienceConfig } from "../domain/config.ts";
+/** Waits for an unreachable database with growing pauses, and logs the outage: its start, at growing intervals, and its end. */
+import type { ResilienceConfig } from "../config/config.ts";
+import { isRepeatable } from "../database/repeat-safely.ts";
 import type { Logger } from "../domain/logger.ts";
-import { isRepeatable } from "../engine/repeat-safely.ts";
 import { Backoff } from "../runtime/backoff.ts";
 import { pause } from "../runtime/pause.ts";
 
-/** A server that answers and refuses is tried more often than one that is away: nothing says when it is well again. */
+/** A server that refuses statements is tried more often than an unreachable one, because no event tells when it works again. */
 const REFUSED_MOST_MS = 5_000;
-/** After how long a lasting outage is said again; then after twice as long, at least once an hour. */
+/** After this time a lasting outage is logged again, then after twice as long, at least once an hour. */
 const FIRST_REMINDER_MS = 60_000;
 const LAST_REMINDER_MS = 3_600_000;
-/** How often it is asked during a long pause whether the database answers again; spread, as the pauses are. */
+/** How often a probe checks during a long pause whether the database answers; spread like the pauses. */
 const LOOK_OUT_MS = 2_000;
 
 /**
@@ -39,16 +39,22 @@ export class OutageReport {
     if (isFirst) {
       this.#since = performance.now();
       this.#nextLineMs = FIRST_REMINDER_MS;
-      const what = isAway
-        ? "database unreachable; running tasks go on, retrying"
-        : "database refused a statement; retrying";
-      return this.#log.warn(facts, what);
+      return this.#log.warn(
+        facts,
+        isAway
+          ? "database unreachable; retrying, running tasks continue"
+          : "database refused a statement; retrying",
+      );
     }
     const outageMs = Math.round(performance.now() - this.#since);
     if (outageMs < this.#nextLineMs) return undefined;
     this.#nextLineMs = outageMs + Math.min(outageMs, LAST_REMINDER_MS);
-    const what = isAway ? "database still unreachable" : "database still refuses a statement";
-    return this.#log.warn({ outageMs, attempts, ...facts }, `${what}; retrying`);
+    return this.#log.warn(
+      { outageMs, attempts, ...facts },
+      isAway
+        ? "database still unreachable; retrying"
+        : "database still refuses a statement; retrying",
+    );
   }
 
   recovered(outage: Outage): void {
@@ -68,7 +74,7 @@ export class Outage {
   readonly #hurry = new AbortController();
   #pausing: AbortController | undefined;
 
-  /** @param probe resolves if the database answers; without it, only others can say so */
+  /** @param probe resolves if the database answers; without it only `onReachable` ends a pause early */
   constructor(resilience: ResilienceConfig, report: OutageReport, probe?: () => Promise<unknown>) {
     const { dbRetryInitialMs, dbRetryMaxMs } = resilience;
     this.#resilience = resilience;
@@ -84,9 +90,9 @@ export class Outage {
   /** Pauses before the next try; throws the error when `dbRetryMaxAttempts` tries have failed in a row. */
   async wait(error: unknown): Promise<void> {
     const { dbRetryMaxAttempts } = this.#resilience;
-    if (dbRetryMaxAttempts > 0 && this.#backoff.attempts >= dbRetryMaxAttempts) throw error;
+    if (dbRetryMaxAttempts > 0 && this.#backoff.pausesTaken >= dbRetryMaxAttempts) throw error;
     const isAway = this.isDatabaseAway(error);
-    const attempts = this.#backoff.attempts;
+    const attempts = this.#backoff.pausesTaken;
     const ms = this.#backoff.next();
     const retryInMs = Math.round(isAway ? ms : Math.min(ms, REFUSED_MOST_MS));
     this.#report.failed(this, error, isAway, { attempts, retryInMs });
@@ -98,7 +104,7 @@ export class Outage {
     this.#pausing = undefined;
   }
 
-  /** After 20 s away the next try could be 16 s off, and work that is due should not wait for that. */
+  /** After 20 s of outage the next try could be 16 s off; due tasks must not wait that long. */
   async #lookOut(over: AbortSignal): Promise<void> {
     if (this.#probe === undefined) return;
     for (;;) {
@@ -106,19 +112,19 @@ export class Outage {
       if (over.aborted) return;
       const answers = await this.#probe().then(
         () => true,
-        () => false, // still away
+        () => false, // still unreachable
       );
-      if (answers) return this.hearOfReturn();
+      if (answers) return this.onReachable();
     }
   }
 
-  /** Somebody has reached the database: it is tried now. Pauses may be long, and work should not wait for their end. */
-  hearOfReturn(): void {
+  /** Another session has reached the database: try now instead of at the end of the pause. */
+  onReachable(): void {
     this.#pausing?.abort();
   }
 
   over(): void {
-    if (this.#backoff.attempts > 0) this.#report.recovered(this);
+    if (this.#backoff.pausesTaken > 0) this.#report.recovered(this);
     this.#backoff.reset();
   }
 

@@ -1,20 +1,27 @@
 /**
- * The claim loop: one round trip after the other. Each starts prefetched tasks that got a slot and claims as many tasks as fit.
+ * Joins the stages of a worker: the claim loop (`run`), the start of an attempt (`#run`) and its end (`#ended`). The loop makes one round trip after the other. Each starts prefetched tasks that got a slot and claims as many tasks as fit.
  * While a round trip is under way, handlers end and slots become free; the next one uses them all. Completers write the ends
  * (settlement/completer.ts) beside it. claiming/loop-mode.ts says what the loop may do when.
  */
+import type { Config } from "../config/config.ts";
+import type { WorkerSettings } from "../config/worker-options.ts";
+import type { Database } from "../database/database.ts";
+import type { Logger } from "../domain/logger.ts";
 import type { WakeHint } from "../domain/wake-hint.ts";
-import { Bell } from "../runtime/bell.ts";
 import { nextTurn } from "../runtime/pause.ts";
+import { WakeSignal } from "../runtime/wake-signal.ts";
+import type { LocalWorkers } from "../sending/send-together.ts";
 import type { Connection } from "../store/connection.ts";
 import { Link } from "../store/link.ts";
-import type { ClaimedTask } from "../store/queries/claim-tasks.ts";
-import { AheadLine } from "./ahead-line.ts";
-import { beginAdopted, beginTasks, slotsFor, type Beginner } from "./begin-tasks.ts";
-import { ClaimDesk } from "./claim-desk.ts";
-import { keepClaims } from "./claim-keeper.ts";
-import { claimAndStart } from "./claiming/claim-transaction.ts";
-import type { ClaimUnderWay } from "./claiming/claim-under-way.ts";
+import type { ClaimedTask } from "../store/queries/claim/claim-tasks.ts";
+import { ChainedClaims } from "./claiming/chained-claims.ts";
+import { ClaimRequester } from "./claiming/claim-requester.ts";
+import {
+  runClaimRound,
+  type ClaimRound,
+  type ClaimUnderWay,
+} from "./claiming/claim-transaction.ts";
+import { DirectStart, type SideClaimOptions } from "./claiming/direct-start.ts";
 import {
   isDraining,
   isFenced,
@@ -24,40 +31,58 @@ import {
   type LoopEvent,
   type LoopMode,
 } from "./claiming/loop-mode.ts";
-import { planClaim, type LoopPlan } from "./claiming/plan-claim.ts";
-import { FollowUps } from "./follow-ups.ts";
-import { ABORT_GRACE_MS, HeldTasks, type EndedTask } from "./held-tasks.ts";
-import { InterruptedRuns } from "./interrupted-runs.ts";
+import { nextRound } from "./claiming/next-round.ts";
+import { reconcileClaims } from "./claiming/reconcile-claims.ts";
+import {
+  startAdopted,
+  startClaimed,
+  slotsFor,
+  type ClaimStarter,
+} from "./claiming/start-claimed.ts";
+import { UnknownNames } from "./claiming/unknown-names.ts";
+import { watchConnection } from "./connection-watchdog.ts";
+import type { AttemptServices, TaskRegistry } from "./execution/attempt-services.ts";
+import { Attempt } from "./execution/attempt.ts";
+import { emitStart } from "./execution/emit-attempt-events.ts";
+import type { EndedTask } from "./execution/ended-task.ts";
 import { Outage, OutageReport } from "./outage.ts";
-import { emitStart } from "./settlement/emit-attempt-events.ts";
+import { InterruptedAttempts } from "./settlement/interrupted-attempts.ts";
 import { Settlement } from "./settlement/settlement.ts";
-import { SlotKeeper, type SlotKeeperOptions } from "./slot-keeper.ts";
-import { TaskRun } from "./task-run.ts";
-import { UnknownNames } from "./unknown-names.ts";
-import { watchLink } from "./watch-link.ts";
-import type { WorkLoopOptions } from "./work-loop-options.ts";
+import { ABORT_GRACE_MS, InFlightTasks } from "./slots/in-flight.ts";
+import { PrefetchedStarts } from "./slots/prefetched-starts.ts";
+
+export interface WorkLoopOptions {
+  readonly database: Database;
+  readonly config: Config;
+  readonly settings: WorkerSettings;
+  readonly registry: TaskRegistry;
+  readonly services: AttemptServices;
+  /** Where the sender of the same app finds free slots. */
+  readonly localWorkers: LocalWorkers;
+  readonly log: Logger;
+}
 
 export class WorkLoop {
-  readonly held = new HeldTasks();
-  readonly slots: SlotKeeper;
-  readonly interrupted: InterruptedRuns;
+  readonly inFlight = new InFlightTasks();
+  readonly directStart: DirectStart;
+  readonly interrupted: InterruptedAttempts;
   readonly #options: WorkLoopOptions;
-  readonly #desk: ClaimDesk;
-  readonly #bell = new Bell();
+  readonly #requester: ClaimRequester;
+  readonly #wakeSignal = new WakeSignal();
   readonly #outage: Outage;
   readonly #link: Link;
   readonly #settlement: Settlement;
-  readonly #aheadLine: AheadLine;
-  readonly #beginner: Beginner;
+  readonly #prefetchedStarts: PrefetchedStarts;
+  readonly #starter: ClaimStarter;
   readonly #unknown: UnknownNames;
   #mode: LoopMode = "claiming";
-  /** A claim or an end may have been committed without an answer; also set by every heartbeat: compare claims with the database. */
+  /** A claim or an end may have been committed without an answer; also set once per heartbeat interval, and when the listener is up again: compare claims with the database. */
   #needsReconcile = false;
   #isReconciling = false;
-  /** The loop has made a plan and carries it out on its own session: no claim travels with ends meanwhile. */
+  /** The loop has a round under way on its own session: no claim travels with ends meanwhile. */
   #isInRoundTrip = false;
-  /** A claim is on its way, of the loop's own or one that travels with ends: there is one at a time. Rings when it is back. */
-  #claimUnderWay: Bell | undefined;
+  /** Set while a claim is under way, the loop's own or one that travels with ends. Its answer wakes the loop. */
+  #claimAnswered: WakeSignal | undefined;
   /** Why the last one failed, until the loop has waited for the database. */
   #claimError: { readonly error: unknown } | undefined;
   /** Prefetched tasks to release that were asked for while a claim was under way, which may bring more of them. */
@@ -67,23 +92,26 @@ export class WorkLoop {
 
   constructor(options: WorkLoopOptions) {
     this.#options = options;
-    const { config, plan, registry, services, database } = options;
+    const { config, settings, registry, services, database } = options;
     this.#link = new Link(() => database.open("moves", "worker"));
-    this.#desk = new ClaimDesk({
+    this.#requester = new ClaimRequester({
       store: database.store,
       config,
-      plan,
+      settings,
       workerId: services.workerId,
       unknownNames: () => this.#unknown.met,
     });
-    this.#unknown = new UnknownNames({ ...options, held: this.held });
-    const starting: SlotKeeperOptions = {
-      loop: options,
-      held: this.held,
-      desk: this.#desk,
+    this.#unknown = new UnknownNames({ ...options, inFlight: this.inFlight });
+    const starting: SideClaimOptions = {
+      config,
+      settings,
+      registry,
+      workerId: services.workerId,
+      inFlight: this.inFlight,
+      requester: this.#requester,
       unknown: this.#unknown,
       isFree: () =>
-        mayClaim(this.#mode) && this.#claimUnderWay === undefined && !this.held.isBehind,
+        mayClaim(this.#mode) && this.#claimAnswered === undefined && !this.inFlight.isBehind,
       isDraining: () => isDraining(this.#mode),
       // A task that is not started here is found by the next comparison of claims.
       run: (task) => {
@@ -91,20 +119,20 @@ export class WorkLoop {
         this.#moment = performance.now();
         this.#run(task);
       },
-      onReturned: (isUnclear) => (isUnclear ? this.checkClaims() : this.#bell.ring()),
+      onReturned: (isUnclear) => (isUnclear ? this.requestReconcile() : this.#wakeSignal.wake()),
     };
-    this.slots = new SlotKeeper(starting);
+    this.directStart = new DirectStart(starting);
     const run = (task: ClaimedTask): void => this.#run(task);
-    this.#beginner = {
-      held: this.held,
+    this.#starter = {
+      inFlight: this.inFlight,
       unknown: this.#unknown,
       services,
-      queueRanks: plan.queueRanks,
+      queueRanks: settings.queueRanks,
       run,
     };
-    this.#aheadLine = new AheadLine({
-      held: this.held,
-      concurrency: plan.concurrency,
+    this.#prefetchedStarts = new PrefetchedStarts({
+      inFlight: this.inFlight,
+      concurrency: settings.concurrency,
       mayBegin: () => mayStart(this.#mode) && !this.#needsReconcile && !this.#isReconciling,
       run,
     });
@@ -115,24 +143,24 @@ export class WorkLoop {
       // Ends are kept for as long as the worker lives: only the loop gives up after `dbRetryMaxAttempts`.
       outage: () =>
         new Outage({ ...config.resilience, dbRetryMaxAttempts: 0 }, report, () => database.ping()),
-      held: this.held,
-      followUps: new FollowUps(starting),
+      inFlight: this.inFlight,
+      chainedClaims: new ChainedClaims(starting),
       carryClaim: () => this.#carryClaim(),
-      onLanded: ({ queue, ...hint }) => {
-        if (plan.queues.includes(queue)) this.hint(queue, hint);
+      onQueueHint: ({ queue, ...hint }) => {
+        if (settings.queues.includes(queue)) this.hint(queue, hint);
       },
-      onSent: () => this.#bell.ring(),
+      onSent: () => this.#wakeSignal.wake(),
       onWritten: () => {
-        this.#desk.madeRoom();
-        this.#bell.ring();
+        this.#requester.madeRoom();
+        this.#wakeSignal.wake();
       },
     });
-    this.interrupted = new InterruptedRuns({
+    this.interrupted = new InterruptedAttempts({
       services,
-      plan,
+      settings,
       registry,
-      held: this.held,
-      onDecided: () => this.#bell.ring(),
+      inFlight: this.inFlight,
+      onDecided: () => this.#wakeSignal.wake(),
     });
   }
 
@@ -142,81 +170,81 @@ export class WorkLoop {
     this.#settlement.warmUp();
   }
 
-  /** Something landed in a queue. */
+  /** A task was sent to this queue, or returned to it. */
   hint(queue: string, hint: WakeHint): void {
-    this.#desk.hint(queue, hint);
-    this.#bell.ring();
+    this.#requester.hint(queue, hint);
+    this.#wakeSignal.wake();
   }
 
-  /** Something may have landed, nobody knows where. */
+  /** Tasks may have been sent to any queue. */
   look(): void {
-    // The caller has heard from the database.
-    this.#outage.hearOfReturn();
-    this.#settlement.hearOfReturn();
-    this.#desk.look();
-    this.#bell.ring();
+    // The caller has reached the database.
+    this.#outage.onReachable();
+    this.#settlement.onReachable();
+    this.#requester.look();
+    this.#wakeSignal.wake();
   }
 
-  /** What was fetched ahead is given back: of a queue that was paused, or because somebody has cancelled it. */
-  releaseAhead(isMeant: (task: ClaimedTask) => boolean): void {
-    this.held.releaseAhead(isMeant);
-    if (this.#claimUnderWay !== undefined) this.#releases.push(isMeant);
-    this.#bell.ring();
+  /** Releases prefetched tasks: their queue was paused, or they were cancelled. */
+  releasePrefetched(isMeant: (task: ClaimedTask) => boolean): void {
+    this.inFlight.releasePrefetched(isMeant);
+    if (this.#claimAnswered !== undefined) this.#releases.push(isMeant);
+    this.#wakeSignal.wake();
   }
 
-  /** Compare what is held with what is stored. */
-  checkClaims(): void {
+  /** Compares the claims of this worker with the database in the next round. */
+  requestReconcile(): void {
     this.#needsReconcile = true;
-    this.#bell.ring();
+    this.#wakeSignal.wake();
   }
 
-  /** Claims nothing more, gives back what was fetched ahead, and returns when everything else has ended. */
+  /** Claims no more tasks, releases the prefetched ones, and lets the loop end when all attempts have ended. */
   drain(): void {
     this.#enter("drain");
-    this.held.releaseAhead();
-    this.#bell.ring();
+    this.inFlight.releasePrefetched();
+    this.#wakeSignal.wake();
   }
 
   /**
-   * While fenced: nothing is claimed or started, and what runs is told to stop. When the worker is heard again, the crash rule
-   * decides about what is still its own.
+   * A fenced worker claims and starts no task, and tells its handlers to stop. When its heartbeats are written again, the crash
+   * rule decides about the tasks that are still its own.
    */
   fence(mustFence: boolean): void {
     this.#enter(mustFence ? "fence" : "unfence");
-    if (!mustFence) return this.checkClaims();
-    const runs = [...this.held.running];
-    for (const run of runs) run.abort("CLAIM_LOST");
-    setTimeout(() => this.abandon(runs), ABORT_GRACE_MS).unref();
+    if (!mustFence) return this.requestReconcile();
+    const attempts = [...this.inFlight.running];
+    for (const attempt of attempts) attempt.abort("CLAIM_LOST");
+    setTimeout(() => this.abandon(attempts), ABORT_GRACE_MS).unref();
   }
 
-  /** Gives back those of these runs that have not ended. */
-  abandon(runs: readonly TaskRun[]): void {
-    this.held.abandon(runs);
-    this.#bell.ring();
+  /** Releases the tasks of those attempts that have not ended. */
+  abandon(attempts: readonly Attempt[]): void {
+    this.inFlight.abandon(attempts);
+    this.#wakeSignal.wake();
   }
 
-  /** Ends the loop even though something is not written: the database has been away for too long. */
+  /** Ends the loop although ends are not written: the database has been unreachable for too long. */
   giveUp(): void {
     this.#enter("giveUp");
     this.#outage.cutShort();
-    this.#claimUnderWay?.ring(); // its answer may never come
-    this.#bell.ring();
+    this.#claimAnswered?.wake(); // its answer may never come
+    this.#wakeSignal.wake();
   }
 
-  ring(): void {
-    this.#bell.ring();
+  wake(): void {
+    this.#wakeSignal.wake();
   }
 
   async run(): Promise<void> {
     while (!this.#isOver) {
-      // One moment for all three questions: what falls due between two of them would be slept over.
+      // One moment for all three questions: the loop would sleep past a task that falls due between two of them.
       const now = (this.#moment = performance.now());
       this.#settlement.flush();
-      if (!isFenced(this.#mode) && !this.held.isShuttingDown) this.interrupted.afterCutOff();
-      if (this.#claimUnderWay !== undefined) {
-        this.#aheadLine.begin();
-        // Not for every handler that ends meanwhile: at concurrency 100 that took a tenth of Node's time.
-        await this.#claimUnderWay.wait(Infinity);
+      if (!isFenced(this.#mode) && !this.inFlight.isShuttingDown) this.interrupted.afterCutOff();
+      if (this.#claimAnswered !== undefined) {
+        this.#prefetchedStarts.begin();
+        // Handlers that end meanwhile do not wake the loop: at concurrency 100 that took a tenth of Node's time.
+        await this.#claimAnswered.wait(Infinity);
         continue;
       }
       if (this.#claimError !== undefined) {
@@ -225,25 +253,25 @@ export class WorkLoop {
         await this.#outage.wait(error);
         continue;
       }
-      // The comparison of claims comes first: claims that it finds take slots which a plan made before would give away.
-      const plan = this.#needsReconcile ? undefined : this.#plan(now);
-      const isSurveyDue = !isDraining(this.#mode) && this.#desk.isSurveyDue(now);
-      if (plan === undefined) this.#aheadLine.begin();
-      if (plan === undefined && !isSurveyDue && !this.#needsReconcile) {
-        if (this.held.refusedCount === 0) this.#outage.over(); // nothing is left of what failed
-        await this.#bell.wait(Math.min(this.#restMs(now), this.held.retryInMs(now)));
+      // The comparison of claims comes first: claims that it finds take slots which a round made before would give away.
+      const round = this.#needsReconcile ? undefined : this.#nextRound(now);
+      const isSurveyDue = !isDraining(this.#mode) && this.#requester.isSurveyDue(now);
+      if (round === undefined) this.#prefetchedStarts.begin();
+      if (round === undefined && !isSurveyDue && !this.#needsReconcile) {
+        if (this.inFlight.refusedCount === 0) this.#outage.over(); // no end is left to retry
+        await this.#wakeSignal.wait(Math.min(this.#restMs(now), this.inFlight.rewriteInMs(now)));
         await nextTurn(); // handlers that end in the same turn free their slots together
         continue;
       }
       this.#isInRoundTrip = true;
       try {
         const connection = await this.#link.connection();
-        await watchLink(this.#options.database, connection, async () => {
-          // A comparison that was asked for meanwhile comes first: the plan is made again after it.
-          if (this.#needsReconcile) return this.#check(connection);
-          if (isSurveyDue) await this.#desk.survey(connection);
-          if (plan === undefined) return;
-          await this.#claim(connection, plan);
+        await watchConnection(this.#options.database, connection, async () => {
+          // A comparison that was asked for meanwhile comes first: the round is made again after it.
+          if (this.#needsReconcile) return this.#reconcile(connection);
+          if (isSurveyDue) await this.#requester.survey(connection);
+          if (round === undefined) return;
+          await this.#claim(connection, round);
         });
       } catch (error) {
         this.#needsReconcile = true;
@@ -254,10 +282,10 @@ export class WorkLoop {
     }
   }
 
-  /** Claims that may be stored for this worker and that it does not know are looked for before it ends. */
+  /** Before the loop ends it looks for stored claims of this worker that it does not know. */
   get #isOver(): boolean {
     if (this.#mode === "stopped") return true;
-    return isDraining(this.#mode) && this.held.isEmpty && !this.#needsReconcile;
+    return isDraining(this.#mode) && this.inFlight.isEmpty && !this.#needsReconcile;
   }
 
   async close(): Promise<void> {
@@ -269,21 +297,21 @@ export class WorkLoop {
   }
 
   #restMs(now: number): number {
-    const hasRoom = !isDraining(this.#mode) && this.held.busyCount < this.#options.plan.concurrency;
-    return hasRoom ? this.#desk.restMs(now) : Infinity;
+    const hasRoom =
+      !isDraining(this.#mode) && this.inFlight.busyCount < this.#options.settings.concurrency;
+    return hasRoom ? this.#requester.restMs(now) : Infinity;
   }
 
-  #plan(now: number): LoopPlan | undefined {
-    const { concurrency } = this.#options.plan;
-    const mode = this.#mode;
-    const allowed = { mayStart: !isFenced(mode), mayClaim: mayClaim(mode) };
-    return planClaim({ held: this.held, desk: this.#desk, concurrency, ...allowed }, now);
+  #nextRound(now: number): ClaimRound | undefined {
+    const { concurrency } = this.#options.settings;
+    const given = { inFlight: this.inFlight, requester: this.#requester, mode: this.#mode };
+    return nextRound({ ...given, concurrency }, now);
   }
 
-  async #claim(connection: Connection, plan: LoopPlan): Promise<void> {
-    const claim = this.#beginClaim(plan);
-    const answer = claimAndStart(this.#options.database.store, connection, plan);
-    this.#aheadLine.begin(); // not before: handlers run while the database works
+  async #claim(connection: Connection, round: ClaimRound): Promise<void> {
+    const claim = this.#beginClaim(round);
+    const answer = runClaimRound(this.#options.database.store, connection, round);
+    this.#prefetchedStarts.begin(); // not before: handlers run while the database works
     await answer.then(
       (reply) => claim.taken(connection, reply),
       (error: unknown) => claim.failed(error),
@@ -294,82 +322,82 @@ export class WorkLoop {
   #carryClaim(): ClaimUnderWay | undefined {
     // A worker that starts ahead sends both at once on two sessions: its handlers do not wait for a claim.
     if (this.#options.config.startAhead || !mayClaim(this.#mode)) return undefined;
-    if (this.#isInRoundTrip || this.#claimUnderWay !== undefined) return undefined;
+    if (this.#isInRoundTrip || this.#claimAnswered !== undefined) return undefined;
     if (this.#needsReconcile || this.#claimError !== undefined) return undefined;
-    this.#desk.madeRoom(); // the ends are written first
-    const plan = this.#plan(performance.now());
-    return plan === undefined ? undefined : this.#beginClaim(plan);
+    this.#requester.madeRoom(); // the ends are written first
+    const round = this.#nextRound(performance.now());
+    return round === undefined ? undefined : this.#beginClaim(round);
   }
 
-  #beginClaim(plan: LoopPlan): ClaimUnderWay {
-    const wakesBefore = this.#desk.wakes;
-    this.#releases = []; // those of a claim that failed: its tasks are looked at when they are found
-    this.#claimUnderWay = new Bell();
-    const slots = slotsFor(this.held, plan);
+  #beginClaim(round: ClaimRound): ClaimUnderWay {
+    const wakesBefore = this.#requester.wakes;
+    this.#releases = []; // a failed claim: its tasks are released when reconciliation finds them
+    this.#claimAnswered = new WakeSignal();
+    const slots = slotsFor(this.inFlight, round);
     return {
-      plan,
+      round,
       taken: (connection, reply) => {
         this.#claimIsBack();
         this.#moment = performance.now();
-        const isUnclear = beginTasks(this.#beginner, { connection, plan, reply, slots });
+        const isUnclear = startClaimed(this.#starter, { connection, round, reply, slots });
         if (isUnclear) this.#needsReconcile = true;
         // Prefetched by a claim that was under way when a queue was paused, or when the worker was told to stop.
-        for (const isMeant of this.#releases.splice(0)) this.held.releaseAhead(isMeant);
-        if (isDraining(this.#mode)) this.held.releaseAhead();
-        this.#outage.over(); // a look that succeeds does not say that a claim will
-        this.#desk.fed(plan.claim, reply.claim, wakesBefore);
-        this.#desk.fed(plan.ahead, reply.ahead, wakesBefore);
-        if ((reply.start?.heldBack.length ?? 0) > 0) this.#desk.heldBack();
+        for (const isMeant of this.#releases.splice(0)) this.inFlight.releasePrefetched(isMeant);
+        if (isDraining(this.#mode)) this.inFlight.releasePrefetched();
+        this.#outage.over(); // only now: a survey can succeed while claims fail
+        this.#requester.onReply(round.claim, reply.claim, wakesBefore);
+        this.#requester.onReply(round.prefetch, reply.prefetch, wakesBefore);
+        if ((reply.start?.heldBack.length ?? 0) > 0) this.#requester.heldBack();
       },
       failed: (error) => {
         this.#claimIsBack();
         this.#claimError = { error };
         slots.release();
-        for (const request of [plan.claim, plan.ahead])
-          if (request?.claimSeed !== undefined) this.held.seeds.unanswered(request.claimSeed);
-        this.checkClaims();
+        for (const request of [round.claim, round.prefetch])
+          if (request?.claimSeed !== undefined) this.inFlight.seeds.unanswered(request.claimSeed);
+        this.requestReconcile();
       },
     };
   }
 
   #claimIsBack(): void {
-    this.#claimUnderWay?.ring();
-    this.#claimUnderWay = undefined;
-    this.#bell.ring();
+    this.#claimAnswered?.wake();
+    this.#claimAnswered = undefined;
+    this.#wakeSignal.wake();
   }
 
   #run(task: ClaimedTask): void {
     const { registry, services } = this.#options;
-    const run = new TaskRun(task, registry.get(task.name), services, this.#moment);
-    this.held.running.add(run);
+    const attempt = new Attempt(task, registry.get(task.name), services, this.#moment);
+    this.inFlight.running.add(attempt);
     emitStart(services, task);
-    run.run(this.#ended);
+    attempt.run(this.#ended);
   }
 
-  readonly #ended = (run: TaskRun, ended: EndedTask | undefined): void => {
-    // Given back meanwhile, at the end of the grace period: the claim is not ours to settle any more.
-    if (!this.held.letGo(run)) return;
-    if (ended !== undefined) this.held.end(ended);
-    else this.#desk.madeRoom();
+  readonly #ended = (attempt: Attempt, ended: EndedTask | undefined): void => {
+    // The worker has released it at the end of the grace period: this claim must not be settled again.
+    if (!this.inFlight.remove(attempt)) return;
+    if (ended !== undefined) this.inFlight.end(ended);
+    else this.#requester.madeRoom();
     this.#settlement.flush();
-    this.#aheadLine.begin();
-    this.#bell.ring();
+    this.#prefetchedStarts.begin();
+    this.#wakeSignal.wake();
   };
 
-  /** Adopts claims whose answer was lost, and lets go of tasks that are not this worker's any more. */
-  async #check(connection: Connection): Promise<void> {
+  /** Adopts claims whose answer was lost, and drops tasks that are no longer this worker's. */
+  async #reconcile(connection: Connection): Promise<void> {
     this.#needsReconcile = false;
     this.#isReconciling = true;
-    const { services, plan } = this.#options;
-    const { adopted, unknown } = await keepClaims({
+    const { services, settings } = this.#options;
+    const { adopted, unknown } = await reconcileClaims({
       services,
       connection,
-      graceMs: plan.shutdownGraceMs,
-      held: this.held,
+      graceMs: settings.shutdownGraceMs,
+      inFlight: this.inFlight,
     });
-    beginAdopted(this.#beginner, adopted, plan.concurrency - this.held.busyCount);
+    startAdopted(this.#starter, adopted, settings.concurrency - this.inFlight.busyCount);
     this.interrupted.ofEarlierState(unknown);
-    if (isDraining(this.#mode)) this.held.releaseAhead();
+    if (isDraining(this.#mode)) this.inFlight.releasePrefetched();
     this.#isReconciling = false;
   }
 }

@@ -1,13 +1,13 @@
-/** A worker from start to stop, however many lives that takes. */
+/** A worker from start to stop. Declared dead, it registers again under another id and goes on. */
 import { randomUUID } from "node:crypto";
-import { childLogger, type Logger } from "../domain/logger.ts";
-import { concurrencyLine, effectiveConfig } from "../domain/config-settings.ts";
+import { concurrencyLine, effectiveConfig } from "../config/settings.ts";
+import { despiteSilence } from "../database/despite-silence.ts";
 import { PosthasteError } from "../domain/errors.ts";
-import { despiteSilence } from "../engine/despite-silence.ts";
-import { disposeContext, makeServices, type SharedServices } from "./make-services.ts";
+import { childLogger, type Logger } from "../domain/logger.ts";
+import { disposeContext, makeServices, type SharedServices } from "./execution/attempt-services.ts";
+import { watchUncaughtErrors } from "./execution/uncaught-errors.ts";
 import { Outage, OutageReport } from "./outage.ts";
-import { watchStrayErrors } from "./stray-errors.ts";
-import { beginLife, type WorkerLife, type WorkerSetup } from "./worker-life.ts";
+import { registerAndStart, type RegisteredWorker, type WorkerSetup } from "./registered-worker.ts";
 
 export class Worker implements AsyncDisposable {
   readonly #setup: WorkerSetup;
@@ -15,9 +15,9 @@ export class Worker implements AsyncDisposable {
   readonly #hurry = new AbortController();
   #id = randomUUID();
   #shared: SharedServices | undefined;
-  /** The present life; pending while it registers, the first time or anew. */
-  #life: Promise<WorkerLife> | undefined;
-  #present: WorkerLife | undefined;
+  /** The present registration; pending while the worker registers. */
+  #registered: Promise<RegisteredWorker> | undefined;
+  #present: RegisteredWorker | undefined;
   #stopping: Promise<void> | undefined;
   #unwatch: (() => void) | undefined;
 
@@ -26,7 +26,7 @@ export class Worker implements AsyncDisposable {
     this.#startOutage = new Outage(setup.config.resilience, new OutageReport(this.#log));
   }
 
-  /** Its id in the registry. Another one when it was declared dead, came back and registered anew. */
+  /** Its id in the registry. It changes when the worker was declared dead and has registered again. */
   get id(): string {
     return this.#id;
   }
@@ -39,26 +39,26 @@ export class Worker implements AsyncDisposable {
         "this worker has been stopped; make another one with app.worker()",
       );
     }
-    this.#life ??= this.#begin().catch((error: unknown) => {
-      this.#life = undefined; // it may be tried again
+    this.#registered ??= this.#begin().catch((error: unknown) => {
+      this.#registered = undefined; // it may be tried again
       throw error;
     });
-    await this.#life;
+    await this.#registered;
     return this;
   }
 
   /**
-   * Stops claiming, gives back what has not started, lets running tasks end for `shutdownGraceMs`, then aborts their
-   * signals and gives the rest back. Resolves when nothing of this worker is left. Safe to repeat.
+   * Stops claiming, releases tasks that have not started, lets running tasks end for `shutdownGraceMs`, then aborts their
+   * signals and releases the rest. Resolves when the worker has ended. Safe to repeat.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#end();
     return this.#stopping;
   }
 
-  /** Whether every slot is taken. */
+  /** Whether as many attempts run as there are slots. */
   get isFull(): boolean {
-    return (this.#present?.runningCount ?? 0) >= this.#setup.plan.concurrency;
+    return (this.#present?.runningCount ?? 0) >= this.#setup.settings.concurrency;
   }
 
   /** While stopping: the grace period is over now. */
@@ -68,11 +68,11 @@ export class Worker implements AsyncDisposable {
 
   /** Resolves when the worker has stopped; rejects if it could not go on. */
   async stopped(): Promise<void> {
-    for (let life = await this.#life; life !== undefined;) {
-      await life.done;
-      const next = await this.#life;
-      if (next === life) break;
-      life = next;
+    for (let worker = await this.#registered; worker !== undefined;) {
+      await worker.done;
+      const next = await this.#registered;
+      if (next === worker) break;
+      worker = next;
     }
     await this.#stopping;
   }
@@ -85,61 +85,65 @@ export class Worker implements AsyncDisposable {
     return childLogger(this.#setup.log, { worker: this.#id });
   }
 
-  async #begin(): Promise<WorkerLife> {
-    const { plan, config } = this.#setup;
-    const { queues, concurrency } = plan;
+  async #begin(): Promise<RegisteredWorker> {
+    const { settings, config } = this.#setup;
+    const { queues, concurrency } = settings;
     const { registry, version } = this.#setup;
     this.#log.info(
       { queues, concurrency, tasks: registry.size, pid: process.pid, version },
       "worker starting",
     );
-    this.#log.info(concurrencyLine(config, plan));
-    this.#log.debug({ config: effectiveConfig(config, plan) }, "effective config");
-    this.#shared = await makeServices(this.#setup, this.#setup.log);
+    this.#log.info(concurrencyLine(config, settings));
+    this.#log.debug({ config: effectiveConfig(config, settings) }, "effective config");
+    this.#shared = await makeServices(this.#setup);
     try {
-      const life = await this.#live(this.#shared);
-      this.#unwatch = watchStrayErrors(() => this.stop());
-      return life;
+      const worker = await this.#register(this.#shared);
+      this.#unwatch = watchUncaughtErrors(() => this.stop());
+      return worker;
     } catch (error) {
       await disposeContext(this.#shared.context);
       throw error;
     }
   }
 
-  async #live(shared: SharedServices): Promise<WorkerLife> {
-    const { plan, registry } = this.#setup;
-    const life = await beginLife(this.#setup, {
+  async #register(shared: SharedServices): Promise<RegisteredWorker> {
+    const { settings, registry } = this.#setup;
+    const worker = await registerAndStart(this.#setup, {
       workerId: this.#id,
       shared,
       outage: this.#startOutage,
       isStopping: () => this.#stopping !== undefined,
-      onDead: () => this.#return(shared),
+      onDead: () => this.#registerAgain(shared),
     });
-    this.#present = life;
-    life.done.catch((error: unknown) => {
-      life.log.error({ error: String(error) }, "the worker cannot go on and stops");
+    this.#present = worker;
+    worker.done.catch((error: unknown) => {
+      worker.log.error({ error: String(error) }, "worker failed; it stops");
       void this.stop();
     });
-    const { queues, concurrency } = plan;
-    life.log.info({ name: life.name, queues, concurrency, tasks: registry.size }, "worker started");
-    this.#setup.hooks.emit.workerStarted?.({ workerId: life.id, name: life.name, queues });
-    return life;
+    const { queues, concurrency } = settings;
+    const { id: workerId, name, log } = worker;
+    log.info({ name, queues, concurrency, tasks: registry.size }, "worker started");
+    this.#setup.hooks.emit.workerStarted?.({ workerId, name, queues });
+    return worker;
   }
 
-  /** Others hold it for dead: what it ran is theirs. It lets go of that, and begins anew. */
-  #return(shared: SharedServices): void {
-    const past = this.#life;
+  /** Other workers have declared this one dead and recover its tasks. It drops those tasks and registers again. */
+  #registerAgain(shared: SharedServices): void {
+    const past = this.#registered;
     if (past === undefined || this.#stopping !== undefined) return;
-    const rebegin = async (): Promise<WorkerLife> => {
-      const life = await past;
-      await life.end("CLAIM_LOST", AbortSignal.abort());
-      if (this.#stopping !== undefined) return life;
+    const reregister = async (): Promise<RegisteredWorker> => {
+      const worker = await past;
+      await worker.end("CLAIM_LOST", AbortSignal.abort());
+      if (this.#stopping !== undefined) return worker;
       this.#id = randomUUID();
-      return this.#live(shared);
+      return this.#register(shared);
     };
-    this.#life = rebegin();
-    this.#life.catch((error: unknown) => {
-      this.#log.error({ error: String(error) }, "the worker could not register anew and stops");
+    this.#registered = reregister();
+    this.#registered.catch((error: unknown) => {
+      this.#log.error(
+        { error: String(error) },
+        "could not register the worker again; the worker stops",
+      );
       void this.stop();
     });
   }
@@ -147,13 +151,13 @@ export class Worker implements AsyncDisposable {
   async #end(): Promise<void> {
     this.#startOutage.cutShort();
     const { database } = this.#setup;
-    const begun = async (): Promise<WorkerLife | undefined> => this.#life;
-    const life = await despiteSilence(database, begun, () => undefined).catch(
+    const begun = async (): Promise<RegisteredWorker | undefined> => this.#registered;
+    const worker = await despiteSilence(database, begun, () => undefined).catch(
       () => undefined, // start() has reported it
     );
-    if (life !== undefined) {
-      life.log.info({ running: life.runningCount }, "worker stops");
-      await life.end("SHUTDOWN", this.#hurry.signal);
+    if (worker !== undefined) {
+      worker.log.info({ running: worker.runningCount }, "worker stopping");
+      await worker.end("SHUTDOWN", this.#hurry.signal);
     }
     if (this.#shared !== undefined) {
       await this.#setup.threads?.close();
@@ -161,9 +165,10 @@ export class Worker implements AsyncDisposable {
     }
     this.#unwatch?.();
     this.#setup.onStopped();
-    if (life === undefined) return;
-    life.log.info("worker stopped");
-    const { hooks, plan } = this.#setup;
-    hooks.emit.workerStopped?.({ workerId: life.id, name: life.name, queues: plan.queues });
+    if (worker === undefined) return;
+    worker.log.info("worker stopped");
+    const { hooks, settings } = this.#setup;
+    const { id: workerId, name } = worker;
+    hooks.emit.workerStopped?.({ workerId, name, queues: settings.queues });
   }
 }

@@ -118,7 +118,7 @@ const planted: Readonly<Record<string, string>> = {
      select task_id, ${stranger}, worker_id, sent_at, sent_at, 1
        from posthaste.submissions join posthaste.finished_tasks using (task_id) where task_id = ${one("once")}`,
   "a result was written by the claim it names": `update chaos.journal set claim_id = ${stranger} where op = 'in' and status = 'COMPLETED' and task_id = ${one("once")}`,
-  "a value or an error was said by the body of the claim that it is stored under": `${silently} update posthaste.finished_tasks set result = '{"claim": "another"}' where task_id = ${one("once")}`,
+  "a value or an error comes from the handler of the claim that it is stored under": `${silently} update posthaste.finished_tasks set result = '{"claim": "another"}' where task_id = ${one("once")}`,
   "an attempt that is kept was run by the claim it names": `update posthaste.attempts set claim_id = ${stranger} where attempt_no = 2`,
   "a claim is made once": `update chaos.journal set claim_id = (select claim_id from posthaste.attempts where task_id = ${one("flaky")} and attempt_no = 1)
      where task_id = ${one("flaky")} and claim_id = (select claim_id from posthaste.attempts where task_id = ${one("flaky")} and attempt_no = 2)`,
@@ -130,11 +130,11 @@ const planted: Readonly<Record<string, string>> = {
   "a heartbeat came from the worker that had made the claim": `update posthaste.heartbeats set sender_id = ${stranger} where task_id = ${one("once")}`,
   "every COMPLETED task has an effect of the claim that completed it": `delete from chaos.effects where task_id = ${one("once")}`,
   "no effect happened under a claim that the database never issued": `insert into chaos.effects select task_id, ${stranger}, worker_id, 2, 'flaky' from chaos.effects where task_id = ${one("pay")}`,
-  "a claim runs its body once": `insert into chaos.effects select * from chaos.effects where task_id = ${one("once")}`,
+  "a claim runs its handler once": `insert into chaos.effects select * from chaos.effects where task_id = ${one("once")}`,
   "a task that must not be repeated after a crash has one effect at most": `update chaos.effects set name = 'once' where task_id = ${one("flaky")}`,
   "what is written in the transaction of a completion is written exactly once": `insert into chaos.paid select * from chaos.paid where task_id = ${one("pay")}`,
   "attempts are numbered 1 to n without gaps": `update chaos.journal set attempt_no = attempt_no + 1 where task_id = ${one("once")} and status = 'RUNNING'`,
-  "every body that began is kept as one attempt": `delete from posthaste.attempts where attempt_no = 1 and task_id = ${one("flaky")}`,
+  "every handler that began is kept as one attempt": `delete from posthaste.attempts where attempt_no = 1 and task_id = ${one("flaky")}`,
   "two runs of a task never overlap": `update chaos.journal set op = 'change' where op = 'out' and status = 'RUNNING' and task_id = ${one("flaky")} and attempt_no = 1`,
   "nothing starts after its deadline": `update posthaste.submissions set good_until = sent_at where task_id = ${one("once")}`,
   "nothing starts after it was cancelled": `update chaos.journal set cancel_requested_at = at where op = 'in' and status = 'PENDING' and task_id = ${one("once")}`,

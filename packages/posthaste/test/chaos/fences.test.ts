@@ -6,12 +6,12 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Connection } from "../../src/store/connection.ts";
-import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
-import type { SettledTask } from "../../src/store/queries/settle-tasks.ts";
+import type { ClaimRequest } from "../../src/store/queries/claim/claim-tasks.ts";
+import type { TaskEnd } from "../../src/store/queries/settle/settle-tasks.ts";
 import { BEGIN } from "../../src/store/transaction.ts";
 import { recovery, recoverySteps } from "../store/recovery-steps.ts";
 import { addOneReady, newQueue, placesOf, type Claim, type Places } from "../store/task-rows.ts";
-import { vouchFor } from "../store/vouch-for.ts";
+import { sendHeartbeat } from "../store/send-heartbeat.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 
@@ -47,7 +47,7 @@ async function claimTwice(claim: Claiming): Promise<{ lost: Claim; held: Claim }
   return { lost, held };
 }
 
-const settled: Omit<SettledTask, "id" | "claimId"> = { edge: "succeed", ran: true, result: "1" };
+const settled: Omit<TaskEnd, "id" | "claimId"> = { edge: "succeed", ran: true, result: "1" };
 
 /** Whatever `speak` says in the name of the lost claim changes nothing. */
 async function expectUntouched(
@@ -73,7 +73,7 @@ describe("an end", () => {
   });
 
   test("settle, a release", async () => {
-    const claims = await claimTwice(store.claimAhead);
+    const claims = await claimTwice(store.prefetch);
     await expectUntouched(claims, async () => {
       const release = { ...claims.lost, edge: "release", ran: false } as const;
       expect((await store.settleTasks(connection, [release])).settled).toBe(0);
@@ -146,7 +146,7 @@ describe("the fate of a completion whose transaction was cut", () => {
 });
 
 test("start", async () => {
-  const claims = await claimTwice(store.claimAhead);
+  const claims = await claimTwice(store.prefetch);
   await expectUntouched(claims, async () => {
     expect((await store.startTasks(connection, [claims.lost])).started).toEqual([]);
   });
@@ -154,11 +154,11 @@ test("start", async () => {
 
 test.each([
   ["runner", "claimAndStart"],
-  ["claimer", "claimAhead"],
+  ["claimer", "prefetch"],
 ] as const)("heartbeat of a %s", async (role, claim) => {
   const claims = await claimTwice(store[claim]);
   await expectUntouched(claims, async () => {
-    expect([...(await vouchFor(store, connection, [claims.lost], { role }))]).toEqual([]);
+    expect([...(await sendHeartbeat(store, connection, [claims.lost], { role }))]).toEqual([]);
   });
   expect(await db.sql("select from posthaste.heartbeats")).toEqual([]);
 });
@@ -166,12 +166,12 @@ test.each([
 test("what was cancelled", async () => {
   const { lost } = await claimTwice(store.claimAndStart);
   await db.sql("select posthaste.cancel($1)", [lost.id]);
-  expect(await store.holdClaims.cancelled(connection, [lost])).toEqual([]);
+  expect(await store.storedClaims.cancelled(connection, [lost])).toEqual([]);
 });
 
 test("adoption of a claim whose acknowledgement was lost", async () => {
   const { lost } = await claimTwice(store.claimAndStart);
-  expect(await store.holdClaims.adopt(connection, [lost])).toEqual([]);
+  expect(await store.storedClaims.adopt(connection, [lost])).toEqual([]);
 });
 
 describe("progress", () => {

@@ -1,4 +1,4 @@
-/** What bodies do that are interrupted at every step: they write into a ledger outside the database, and go wrong once. */
+/** Handlers that a test interrupts at every step. They write to a ledger outside the database, and fail once. */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,8 +1,8 @@
-/** What a chaos run of a minute must see. `npm run chaos` goes on until it has seen everything that must happen sometimes. */
+/** The events that a chaos run of a minute must see. `npm run chaos` runs until it has seen every "sometimes". */
 export const plainMustSee: readonly (string | RegExp)[] = [
   "a task completed",
   "a task completed by its third attempt or later",
-  "a task claimed ahead and started",
+  "a task prefetched and started",
   "a task sent by another task",
   "a payment in the transaction of its completion",
   "a worker killed",

@@ -17,13 +17,13 @@ import {
   type Act,
 } from "./misbehave.ts";
 
-/** Where a body goes wrong by itself: just before it returns; or when it has just begun, and is a dependent of the former. */
+/** Where a handler goes wrong by itself: just before it returns; or when it has just begun, and is a dependent of the former. */
 export type NodeBodyStep = "body returned" | "dependent begun";
 
 /** Of a run; every node gets it. */
 export interface NodePlan {
   readonly folder: string;
-  /** The bodies of these nodes take longer than the others. */
+  /** The handlers of these nodes take longer than the others. */
   readonly last: string;
   /** Which node goes wrong by itself, where and how; null: none. */
   readonly fails: { readonly mark: string; readonly step: NodeBodyStep; readonly act: Act } | null;

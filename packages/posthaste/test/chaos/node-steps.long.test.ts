@@ -1,5 +1,5 @@
 /**
- * Something goes wrong at every step between the end of a node's body and the start of what follows it, in each of four
+ * Something goes wrong at every step between the end of a node's handler and the start of what follows it, in each of four
  * ways. Afterwards the laws hold, every run is COMPLETED with the right result, and there is one task for every node.
  */
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** The steps between a node's body and the start of what follows it, and where they are on the wire. */
+/** The steps between a node's handler and the start of what follows it, and where they are on the wire. */
 import type { NodeBodyStep } from "./node-step-app.ts";
 import type { Target } from "./node-step-shapes.ts";
 import type { Place } from "./step-wire.ts";
@@ -53,7 +53,7 @@ export const isPayStep = (step: NodeStep): step is PayStep => step in paySteps;
 /** Only of what was fetched ahead: there are more items than slots. */
 export const isOfFanOut = (step: NodeStep): boolean => step.startsWith("start ");
 
-/** Undefined: it is in a body. */
+/** Undefined: it is in a handler. */
 export function placeOf(step: NodeStep, { mark, next }: Target): Place | undefined {
   if (isBodyStep(step)) return undefined;
   const end = new RegExp(`lock_runs_of[^]*"mark":"${mark}"`);

@@ -147,7 +147,7 @@ test("results are compared with what inputs make", () => {
 });
 
 test("repairs and deadlocks are found where they are told", () => {
-  const line = { message: "a run was stuck, and has been repaired", workflowId: "1", found: ["x"] };
+  const line = { message: "workflow run was stuck; repaired it", workflowId: "1", found: ["x"] };
   expect(repairedRuns([{ message: "worker started" }, line])).toHaveLength(1);
   const folder = mkdtempSync(join(tmpdir(), "posthaste-log-"));
   const serverLog = join(folder, "postgres.log");

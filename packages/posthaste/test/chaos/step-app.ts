@@ -14,7 +14,7 @@ export type BodyStep = "body begun" | "effect done";
 
 export interface StepInput {
   readonly folder: string;
-  /** How long the body takes. */
+  /** How long the handler takes. */
   readonly ms: number;
   /** Where the first attempt goes wrong by itself, and how; null: it does not. */
   readonly fails: { readonly step: BodyStep; readonly act: Act } | null;

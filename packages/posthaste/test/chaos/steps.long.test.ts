@@ -152,7 +152,7 @@ interface Ended {
   readonly name: string;
   readonly status: string;
   readonly errorCode: string | null;
-  /** A body began under a claim that its worker did not end. */
+  /** A handler began under a claim that its worker did not end. */
   readonly isOrphaned: boolean;
 }
 

@@ -7,7 +7,7 @@ const db = useDatabase();
 
 const open = defineTask({ name: "open", run: (value: object) => Object.keys(value) });
 
-// In every case of this file: nothing is written.
+// No test of this file stores a task.
 afterEach(async () => {
   expect(await db.sql("select from posthaste.submissions")).toEqual([]);
 });
@@ -18,7 +18,7 @@ async function refusal(sending: Promise<unknown>): Promise<PosthasteError> {
   throw new Error(`expected a refusal, got ${String(error)}`);
 }
 
-/** Sends the value in each of the ways there are; all must refuse it for the same reason. */
+/** Sends the value in every way. All must refuse it for the same reason. */
 async function problemsOf(value: unknown) {
   const app = db.app();
   const input = { list: [0, { deep: value }] };
@@ -44,7 +44,7 @@ function nested(depth: number): object {
   return value;
 }
 
-describe("what JSON cannot say is refused with its path, however it is sent", () => {
+describe("every kind of send refuses an input that JSON cannot express, and names its path", () => {
   const cyclic: Record<string, unknown> = {};
   cyclic["self"] = cyclic;
 
@@ -88,20 +88,20 @@ describe("what JSON cannot say is refused with its path, however it is sent", ()
     });
   });
 
-  test("several at once are all reported", async () => {
+  test("several problems are all reported", async () => {
     const error = await refusal(db.app().send(open, { a: 1n, b: [Number.NaN], c: "\u0000" }));
     expect(error.problems.map(({ path }) => path)).toEqual(["input.a", "input.b[0]", "input.c"]);
   });
 });
 
-test("an input over payload.rejectBytes is PAYLOAD_TOO_LARGE, with both sizes", async () => {
+test("send() rejects an input over payload.rejectBytes with PAYLOAD_TOO_LARGE and both sizes", async () => {
   const app = db.app({ payload: { rejectBytes: 1_000 } });
   const error = await refusal(app.send(open, { text: "é".repeat(600) }));
   expect(error).toMatchObject({ code: "PAYLOAD_TOO_LARGE", retryable: false });
   expect(error.message).toMatch(/1211 bytes.*rejectBytes allows 1000/);
 });
 
-describe("what the schema refuses is VALIDATION_FAILED with the schema's paths", () => {
+describe("the input schema of a task", () => {
   const order = defineTask({
     name: "order",
     input: z.object({
@@ -111,7 +111,7 @@ describe("what the schema refuses is VALIDATION_FAILED with the schema's paths",
     run: () => null,
   });
 
-  test("every issue is reported", async () => {
+  test("refuses an input with VALIDATION_FAILED, all issues and their paths", async () => {
     const wrong = { items: [{ price: 1 }, { price: -1 }, { price: "2" }] };
     const error = await refusal(db.app().send(order, wrong as never));
     expect(error.code).toBe("VALIDATION_FAILED");
@@ -123,7 +123,7 @@ describe("what the schema refuses is VALIDATION_FAILED with the schema's paths",
     expect(error.message).toContain('task "order" was not sent');
   });
 
-  test("a schema that answers later is waited for", async () => {
+  test("may be asynchronous", async () => {
     const slow = defineTask({
       name: "slow",
       input: z.string().refine(async (text) => text.length > 3, "too short"),
@@ -133,7 +133,7 @@ describe("what the schema refuses is VALIDATION_FAILED with the schema's paths",
     expect(error.problems).toEqual([{ path: "input", message: "too short" }]);
   });
 
-  test("a schema that throws refuses", async () => {
+  test("refuses an input when it throws", async () => {
     const broken = defineTask({
       name: "broken",
       input: z.string().transform(() => {
@@ -145,14 +145,14 @@ describe("what the schema refuses is VALIDATION_FAILED with the schema's paths",
     expect(error.problems[0]?.message).toContain("no such thing");
   });
 
-  test("what the schema lets through and JSON cannot say is refused all the same", async () => {
+  test("does not admit a value that JSON cannot express", async () => {
     const loose = defineTask({ name: "loose", input: z.object({ n: z.unknown() }), run: () => 1 });
     const error = await refusal(db.app().send(loose, { n: 1n }));
     expect(error.problems.map(({ path }) => path)).toEqual(["input.n"]);
   });
 });
 
-test("problems with the options refuse the send, and a mistyped one gets the nearest name", async () => {
+test("send() refuses wrong options, and suggests the nearest name for an unknown one", async () => {
   const options = { prioirty: 5, delayMs: -1 };
   const error = await refusal(db.app().send(open, {}, options));
   expect(error.problems).toEqual([
@@ -162,7 +162,7 @@ test("problems with the options refuse the send, and a mistyped one gets the nea
 });
 
 test.each([{}, { name: "x" }, undefined, null, "open"])(
-  "%j is no task that could be sent",
+  "send() and sendMany() refuse %j as a task",
   async (task) => {
     const app = db.app();
     const given = task as unknown as typeof open;

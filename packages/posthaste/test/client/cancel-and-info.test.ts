@@ -24,7 +24,7 @@ function defineHeld(started: Gate, finish: Gate<string>) {
   });
 }
 
-test("a pending task that is cancelled never runs and says so to who waits", async () => {
+test("cancel() ends a pending task without an attempt, and result() returns TASK_CANCELLED", async () => {
   const app = db.app({ tasks: [note] });
   const handle = await app.send(note, "x");
   const waiting = handle.result({ timeoutMs: 30_000 });
@@ -42,7 +42,7 @@ test("a pending task that is cancelled never runs and says so to who waits", asy
   });
 });
 
-test("a task that is delayed or waits for its retry can be cancelled", async () => {
+test("cancel() ends a task that is delayed or waits for its retry", async () => {
   const busy = defineTask({
     name: "busy",
     errors: ["BUSY"],
@@ -63,7 +63,7 @@ test("a task that is delayed or waits for its retry can be cancelled", async () 
   });
 });
 
-test("a running task whose cancellation was requested ends CANCELLED even if its body returns a value", async () => {
+test("a running task whose cancellation was requested ends CANCELLED even if its handler returns a value", async () => {
   const { task, started, finish } = heldTask();
   const app = db.app({ tasks: [task] });
   await app.worker().start();
@@ -81,7 +81,7 @@ test("a running task whose cancellation was requested ends CANCELLED even if its
   });
 });
 
-test("a running task whose cancellation was requested is not retried when its body fails", async () => {
+test("a running task whose cancellation was requested is not retried when its handler fails", async () => {
   const started = gate();
   const finish = gate();
   const busy = defineTask({
@@ -106,7 +106,7 @@ test("a running task whose cancellation was requested is not retried when its bo
   expect((await handle.info()).retryCount).toBe(0);
 });
 
-test("a task that has ended cannot be cancelled, and keeps its end", async () => {
+test("cancel() does not change a task that has ended", async () => {
   const app = db.app({ tasks: [note] });
   await app.worker().start();
   const handle = await app.send(note, "x");
@@ -115,7 +115,7 @@ test("a task that has ended cannot be cancelled, and keeps its end", async () =>
   expect(await handle.value({ timeoutMs: 30_000 })).toBe("x");
 });
 
-test("info tells where a task is: pending, running, completed", async () => {
+test("info() shows a task as pending, then running, then completed", async () => {
   const { task, started, finish } = heldTask();
   const app = db.app({ tasks: [task] });
   const handle = await app.send(task, undefined, { priority: 7 });
@@ -162,7 +162,7 @@ test("info tells where a task is: pending, running, completed", async () => {
   expect(order.map(Number)).toEqual(order.map(Number).toSorted((a, b) => a - b));
 });
 
-test("info of a failed task holds the error of each of its attempts", async () => {
+test("info() shows the error of each attempt of a failed task", async () => {
   const moody = defineTask({
     name: "moody",
     errors: ["BUSY", "GONE"],
@@ -196,4 +196,19 @@ test("info of a failed task holds the error of each of its attempts", async () =
       },
     ],
   });
+});
+
+test("info() reads the status and the attempts at one moment", async () => {
+  const app = db.app({ tasks: [note], directStart: false });
+  await app.worker({ concurrency: 4 }).start();
+  const reader = db.app();
+  const lasts = { PENDING: [], CLAIMED: [], RUNNING: ["RUNNING"], COMPLETED: ["COMPLETED"] };
+  for (let n = 0; n < 30; n++) {
+    const handles = await app.sendMany(note, ["a", "b", "c", "d"]);
+    const reads = handles.flatMap(({ id }) => Array.from({ length: 5 }, () => id));
+    for (const { status, attempts } of await Promise.all(
+      reads.map((id) => reader.task(note, id).info()),
+    ))
+      expect(attempts.map(({ outcome }) => outcome)).toEqual(lasts[status as keyof typeof lasts]);
+  }
 });

@@ -18,14 +18,14 @@ async function connections(): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-test("making an app and closing it unused opens no connection", async () => {
+test("an app that is never used opens no connection", async () => {
   const app = db.app({ tasks: [note] });
   app.worker();
   expect(await connections()).toEqual([]);
   await app.close();
 });
 
-test("closing ends every connection", async () => {
+test("app.close() ends every connection", async () => {
   const app = db.app({ tasks: [note] });
   await app.worker().start();
   const handle = await app.send(note, "x");
@@ -36,7 +36,7 @@ test("closing ends every connection", async () => {
   await expect.poll(connections).toEqual([]);
 });
 
-test("sends that are under way when the app is closed are stored, and their promises resolve", async () => {
+test("app.close() waits for sends in progress: they are stored, and their promises resolve", async () => {
   const app = db.app();
   const sends = Array.from({ length: 100 }, (_, n) => app.send(note, `under way ${n}`));
   const bulk = app.sendMany(note, ["bulk a", "bulk b"]);
@@ -47,7 +47,7 @@ test("sends that are under way when the app is closed are stored, and their prom
   expect(rows).toHaveLength(102);
 });
 
-test("the last word to the workers is sent before the connections go", async () => {
+test("app.close() sends pending notifications before it closes its connections", async () => {
   const heard: string[] = [];
   const client = new pg.Client(db.url);
   await client.connect();
@@ -57,7 +57,7 @@ test("the last word to the workers is sent before the connections go", async () 
   const app = db.app();
   await Promise.all([app.send(note, "warm"), app.send(note, "warm", { key: "warm" })]);
 
-  // A word that is held back for a moment, to be sent with others, waits on a timer that does not come.
+  // Coalesced notifications wait on a timer, and the fake timer never fires.
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   try {
     await Promise.all([
@@ -72,7 +72,7 @@ test("the last word to the workers is sent before the connections go", async () 
   await client.end();
 });
 
-test("who waits while the app is closed is told CLOSED instead of waiting for ever", async () => {
+test("app.close() rejects waiting result() and value() calls with CLOSED", async () => {
   const app = db.app();
   const handle = await app.send(note, "never runs");
   const waiting = Promise.allSettled([handle.result(), handle.value({ timeoutMs: 60_000 })]);
@@ -89,7 +89,7 @@ function reasonOf({ reason }: PromiseRejectedResult): string {
   return (reason as PosthasteError).code;
 }
 
-test("a second close is the first", async () => {
+test("a second app.close() returns the promise of the first", async () => {
   const app = db.app();
   await app.send(note, "x");
   const first = app.close();
@@ -98,7 +98,7 @@ test("a second close is the first", async () => {
   await app.close();
 });
 
-test("after the close everything says CLOSED", async () => {
+test("every call of a closed app rejects with CLOSED", async () => {
   const app = db.app({ tasks: [note] });
   const handle = await app.send(note, "x");
   await app.close();
@@ -119,7 +119,7 @@ test("after the close everything says CLOSED", async () => {
   );
 });
 
-test("an app that was never used says CLOSED too, and opens nothing", async () => {
+test("a closed app that was never used rejects calls with CLOSED and opens no connection", async () => {
   const app = db.app({ tasks: [note] });
   await app.close();
   await expect(app.send(note, "x")).rejects.toMatchObject({ code: "CLOSED" });
@@ -129,7 +129,7 @@ test("an app that was never used says CLOSED too, and opens nothing", async () =
   expect(await connections()).toEqual([]);
 });
 
-test("a send whose schema is still thinking when the app is closed is CLOSED, and nothing is written", async () => {
+test("send() rejects with CLOSED and writes nothing if the app closes while the schema validates", async () => {
   const answer = gate<boolean>();
   const slow = defineTask({
     name: "slow-schema",

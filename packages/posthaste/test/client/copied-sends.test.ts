@@ -1,4 +1,4 @@
-/** Which sends are copied and which are inserted, as seen on the wire; and that nobody can tell by what is stored. */
+/** Sends travel by COPY or by INSERT, as seen on the wire. Both store the same rows. */
 import { expect, test } from "vitest";
 import { defineTask, type Posthaste } from "../../src/index.ts";
 import { useFaultyWires } from "../faults/faulty-wire.ts";
@@ -13,7 +13,7 @@ const note = defineTask({ name: "note", run: (text: string) => text });
 const COPY = /copy "posthaste"\.submissions [^;]*;copy "posthaste"\.ready_tasks/g;
 const INSERT = /insert into "posthaste"\.submissions/g;
 
-/** An app with its session open, and how its tasks travelled from then on. */
+/** Opens an app with its session, and counts the COPY and INSERT statements that follow. */
 async function watched() {
   let wire = "";
   const toServer = (bytes: Buffer): "none" => {
@@ -30,7 +30,7 @@ async function watched() {
   return { app, seen, wire: () => wire };
 }
 
-/** Sends of one moment, the last of them with these options. */
+/** Sends `count` tasks at once, the last of them with these options. */
 async function together(app: Posthaste, count: number, last?: object): Promise<void> {
   const texts = Array.from({ length: count }, (_, n) => `together ${n}`);
   await Promise.all(
@@ -45,17 +45,17 @@ async function stored(): Promise<string[]> {
   return rows.map(({ input }) => input);
 }
 
-test("sixteen callers at once are one COPY", async () => {
+test("sixteen concurrent sends travel in one COPY", async () => {
   const { app, seen, wire } = await watched();
   await together(app, 16);
 
   expect(seen()).toEqual({ copies: 1, inserts: 0 });
-  // What the driver would say to the server's question for rows.
+  // The driver sends this text if it answers the server's request for rows itself.
   expect(wire()).not.toContain("No source stream defined");
   expect(await stored()).toHaveLength(17);
 });
 
-test("a few at once are inserted", async () => {
+test("three concurrent sends travel in one INSERT", async () => {
   const { app, seen } = await watched();
   await together(app, 3);
 
@@ -64,10 +64,10 @@ test("a few at once are inserted", async () => {
 });
 
 test.each([
-  ["delayed", { delayMs: 60_000 }],
-  ["due at a time", { runAt: new Date("2090-01-01") }],
-  ["due now, in so many words", { delayMs: 0 }],
-])("one that is %s makes an insert of it", async (_, options) => {
+  ["has a delay", { delayMs: 60_000 }],
+  ["has a due time", { runAt: new Date("2090-01-01") }],
+  ["has a delay of 0", { delayMs: 0 }],
+])("sixteen concurrent sends travel in one INSERT if one of them %s", async (_, options) => {
   const { app, seen } = await watched();
   await together(app, 16, options);
 
@@ -79,14 +79,14 @@ test.each([
   ["a deadline", { goodUntil: new Date("2090-01-01") }],
   ["flags", { flags: { urgent: true } }],
   ["a queue and a priority", { queue: "mail", priority: 3 }],
-])("one with %s is copied with the others", async (_, options) => {
+])("a send with %s travels in one COPY with the others", async (_, options) => {
   const { app, seen } = await watched();
   await together(app, 16, options);
 
   expect(seen()).toEqual({ copies: 1, inserts: 0 });
 });
 
-test("keys and ids of the caller's go their own way, and the others are copied without them", async () => {
+test("sends with a key or a chosen id travel apart, and the others in one COPY", async () => {
   const { app, seen } = await watched();
   await Promise.all([
     together(app, 16),
@@ -98,7 +98,7 @@ test("keys and ids of the caller's go their own way, and the others are copied w
   expect(await stored()).toHaveLength(19);
 });
 
-test("many of one call are copied, part by part; a call with a delay or a key in it is inserted", async () => {
+test("sendMany copies its items in parts, and inserts them if one item has a delay or a key", async () => {
   const { app, seen } = await watched();
   const texts = Array.from({ length: 5_000 }, (_, n) => `many ${n}`);
   await app.sendMany(note, texts);
@@ -114,7 +114,7 @@ test("many of one call are copied, part by part; a call with a delay or a key in
   expect(seen()).toEqual({ copies: 4, inserts: 2 });
 });
 
-test("a caller's transaction is never asked to copy", async () => {
+test("sendMany never copies in a caller's transaction", async () => {
   const { app } = await watched();
   const texts: string[] = [];
   const tx = {
@@ -135,7 +135,7 @@ test("a caller's transaction is never asked to copy", async () => {
   expect(await stored()).toHaveLength(51);
 });
 
-test("many are all or none: one that PostgreSQL refuses takes all back, and the session goes on", async () => {
+test("sendMany stores nothing if PostgreSQL refuses one copied row, and its session stays usable", async () => {
   await db.sql(
     `alter table posthaste.submissions add constraint test_only check (input::text <> '"many 4321"') not valid`,
   );
@@ -156,7 +156,7 @@ test("many are all or none: one that PostgreSQL refuses takes all back, and the 
   }
 });
 
-test("of sends at once, one that PostgreSQL refuses fails alone", async () => {
+test("a copied row that PostgreSQL refuses fails only its own send", async () => {
   await db.sql(
     `alter table posthaste.submissions add constraint test_only check (input::text <> '"bad"') not valid`,
   );

@@ -16,7 +16,7 @@ async function rowsWithKey(key: string): Promise<number> {
   return (await db.sql("select from posthaste.submissions where key = $1", [key])).length;
 }
 
-test("a live task with that key is returned instead of a new one", async () => {
+test("send() returns a live task with the same key instead of a new one", async () => {
   const app = db.app();
   const first = await app.send(charge, { cents: 5 }, { key: "live" });
   const second = await app.send(charge, { cents: 5 }, { key: "live" });
@@ -24,7 +24,7 @@ test("a live task with that key is returned instead of a new one", async () => {
   expect(await rowsWithKey("live")).toBe(1);
 });
 
-test("a finished task with that key is returned, and its result with it", async () => {
+test("send() returns a finished task with the same key, and its result", async () => {
   const app = db.app({ tasks: [charge] });
   await app.worker().start();
   const first = await app.send(charge, { cents: 5 }, { key: "finished" });
@@ -35,7 +35,7 @@ test("a finished task with that key is returned, and its result with it", async 
   expect((await second.info()).attempts).toHaveLength(1);
 });
 
-test("the same key with another input is refused and says whose it is", async () => {
+test("send() refuses a used key with another input, and names the task that has it", async () => {
   const app = db.app();
   const first = await app.send(charge, { cents: 5 }, { key: "other-input" });
   await expect(app.send(charge, { cents: 6 }, { key: "other-input" })).rejects.toMatchObject({
@@ -49,7 +49,7 @@ test("the same key with another input is refused and says whose it is", async ()
   });
 });
 
-test("inputs that differ only in the order of their fields are the same", async () => {
+test("send() treats inputs that differ only in the order of their fields as equal", async () => {
   const pair = defineTask({ name: "pair", run: (value: { a: number; b: number }) => value.a });
   const app = db.app();
   const first = await app.send(pair, { a: 1, b: 2 }, { key: "order" });
@@ -57,14 +57,14 @@ test("inputs that differ only in the order of their fields are the same", async 
   expect(second.id).toBe(first.id);
 });
 
-test("a key belongs to a task's name: another task may use the same", async () => {
+test("a key is unique per task name: another task may use it", async () => {
   const app = db.app();
   const first = await app.send(charge, { cents: 5 }, { key: "shared" });
   const second = await app.send(refund, { cents: 7 }, { key: "shared" });
   expect(second.id).not.toBe(first.id);
 });
 
-test("fifty senders of one key at once, from two clients, make one task", async () => {
+test("fifty concurrent sends of one key, from two clients, make one task", async () => {
   const apps = [db.app(), db.app()];
   const handles = await Promise.all(
     Array.from({ length: 50 }, (_, n) =>
@@ -75,7 +75,7 @@ test("fifty senders of one key at once, from two clients, make one task", async 
   expect(await rowsWithKey("race")).toBe(1);
 });
 
-test("of fifty senders of one key with fifty inputs at once, one is served and the others are told", async () => {
+test("one of fifty concurrent sends of one key with different inputs succeeds, and the others are refused", async () => {
   const app = db.app();
   const settled = await Promise.allSettled(
     Array.from({ length: 50 }, (_, cents) => app.send(charge, { cents }, { key: "quarrel" })),
@@ -87,7 +87,7 @@ test("of fifty senders of one key with fifty inputs at once, one is served and t
   expect(await rowsWithKey("quarrel")).toBe(1);
 });
 
-test("many keys sent crosswise by two clients do not deadlock", async () => {
+test("two clients that send the same keys in opposite order do not deadlock", async () => {
   const [one, two] = [db.app(), db.app()];
   const keys = Array.from({ length: 200 }, (_, n) => `cross-${n}`);
   const items = (order: string[]) => order.map((key) => ({ input: { cents: 1 }, key }));
@@ -98,13 +98,13 @@ test("many keys sent crosswise by two clients do not deadlock", async () => {
   expect(second.map(({ id }) => id).toReversed()).toEqual(first.map(({ id }) => id));
 });
 
-test("a keyed task that PostgreSQL refuses fails alone", async () => {
+test("a keyed task that PostgreSQL refuses fails only its own send", async () => {
   await db.sql(
     "alter table posthaste.submissions add constraint test_only check (key <> 'bad') not valid",
   );
   try {
     const app = db.app();
-    await app.send(charge, { cents: 0 }); // connected: what follows travels together
+    await app.send(charge, { cents: 0 }); // connects, so that the next sends share a statement
     const keys = ["a", "b", "bad", "c"];
     const settled = await Promise.allSettled(
       keys.map((key) => app.send(charge, { cents: 5 }, { key })),

@@ -12,14 +12,14 @@ async function rowsWithId(id: string): Promise<number> {
   return (await db.sql("select from posthaste.submissions where task_id = $1", [id])).length;
 }
 
-test("a task may have an id of its sender's choosing", async () => {
+test("send() stores a task under the id that the sender chose", async () => {
   const id = randomUUID();
   const handle = await db.app().send(note, "x", { id });
   expect(handle.id).toBe(id);
   expect(await handle.info()).toMatchObject({ id, status: "PENDING" });
 });
 
-test("sending the same id and content again is the same task", async () => {
+test("send() with the same id and content returns the same task", async () => {
   const id = randomUUID();
   const app = db.app();
   await app.send(note, "x", { id });
@@ -27,7 +27,7 @@ test("sending the same id and content again is the same task", async () => {
   expect(await rowsWithId(id)).toBe(1);
 });
 
-test("sending it again after it has ended does not run it again", async () => {
+test("send() with the id of an ended task does not start another attempt", async () => {
   const id = randomUUID();
   const app = db.app({ tasks: [note] });
   await app.worker().start();
@@ -38,7 +38,7 @@ test("sending it again after it has ended does not run it again", async () => {
   expect((await second.info()).attempts).toHaveLength(1);
 });
 
-test("fifty sends of the same id and content at once are one task", async () => {
+test("fifty concurrent sends with the same id and content make one task", async () => {
   const id = randomUUID();
   const [one, two] = [db.app(), db.app()];
   const handles = await Promise.all(
@@ -48,7 +48,7 @@ test("fifty sends of the same id and content at once are one task", async () => 
   expect(await rowsWithId(id)).toBe(1);
 });
 
-test("of two sends at once with the same id and other content, one is refused", async () => {
+test("send() refuses one of two concurrent sends with the same id and different content", async () => {
   const id = randomUUID();
   const app = db.app();
   await app.send(note, "connected");
@@ -65,7 +65,7 @@ test.each<[string, (app: ReturnType<typeof db.app>, id: string) => Promise<unkno
   ["another queue", (app, id) => app.send(note, "x", { id, queue: "q" })],
   ["another priority", (app, id) => app.send(note, "x", { id, priority: 1 })],
   ["a key", (app, id) => app.send(note, "x", { id, key: `k-${id}` })],
-])("the same id with %s is refused", async (_, again) => {
+])("send() refuses a used id with %s", async (_, again) => {
   const id = randomUUID();
   const app = db.app();
   await app.send(note, "x", { id });
@@ -76,14 +76,14 @@ test.each<[string, (app: ReturnType<typeof db.app>, id: string) => Promise<unkno
   expect(await rowsWithId(id)).toBe(1);
 });
 
-test("with both its id and its key taken by the same task it is that task", async () => {
+test("send() returns the task that has both the id and the key", async () => {
   const id = randomUUID();
   const app = db.app();
   await app.send(note, "x", { id, key: "both" });
   expect((await app.send(note, "x", { id, key: "both" })).id).toBe(id);
 });
 
-test("a key that another task has wins over an id of its own", async () => {
+test("send() returns the task that has the key, although the id is new", async () => {
   const app = db.app();
   const first = await app.send(note, "x", { key: "first" });
   const second = await app.send(note, "x", { id: randomUUID(), key: "first" });

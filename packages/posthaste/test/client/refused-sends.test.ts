@@ -1,4 +1,4 @@
-/** PostgreSQL refuses rows for a reason that is not the task: senders are told to try again, and not that the task is wrong. */
+/** PostgreSQL refuses rows for a reason unrelated to the task: the send rejects with a retryable error. */
 import { expect, test } from "vitest";
 import { defineTask, defineWorkflow } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -15,7 +15,7 @@ const flow = defineWorkflow({ name: "notes", build: (build) => build.node("a", n
 const unavailable = { code: "DATABASE_UNAVAILABLE", retryable: true };
 
 test.each(["53100", "42501"])(
-  "%s: every kind of send is DATABASE_UNAVAILABLE, and stored when it is repeated",
+  "every kind of send rejects with DATABASE_UNAVAILABLE on SQLSTATE %s, and succeeds when it is repeated",
   async (code) => {
     const app = db.app({ tasks: [note], workflows: [flow] });
     await app.ensureSchema();
@@ -38,7 +38,7 @@ test.each(["53100", "42501"])(
   60_000,
 );
 
-test("a refusal that is over in a moment is not noticed by the sender", async () => {
+test("send() succeeds if PostgreSQL refuses its row only for a moment", async () => {
   const app = db.app({ tasks: [note] });
   await app.ensureSchema();
   await refusals.begin("53100");
@@ -48,7 +48,7 @@ test("a refusal that is over in a moment is not noticed by the sender", async ()
   expect((await (await sending).info())?.status).toBe("PENDING");
 });
 
-test("a row that brings the server into trouble each time fails alone; who is sent with it is stored", async () => {
+test("a row that always causes a server error fails only its own send; the sends beside it are stored", async () => {
   const app = db.app({ tasks: [note] });
   await app.ensureSchema();
   await refusals.begin("XX000", `new.input::text = '"poison"'`);

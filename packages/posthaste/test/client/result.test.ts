@@ -19,7 +19,7 @@ async function waiters(): Promise<number> {
   return (await db.sql("select from posthaste.waiters")).length;
 }
 
-test("a result that is awaited before the end comes when the task ends", async () => {
+test("result() resolves when the task ends, if it was called before", async () => {
   const app = db.app({ tasks });
   const handle = await app.send(echo, "x");
   const result = handle.result({ timeoutMs: 30_000 });
@@ -28,7 +28,7 @@ test("a result that is awaited before the end comes when the task ends", async (
   expect(await result).toEqual({ ok: true, value: { text: "x" } });
 });
 
-test("a result is there after the end, as often as it is asked for", async () => {
+test("result() and value() resolve any number of times after the end", async () => {
   const app = db.app({ tasks });
   await app.worker().start();
   const handle = await app.send(echo, "x");
@@ -37,7 +37,7 @@ test("a result is there after the end, as often as it is asked for", async () =>
   expect(await handle.value({ timeoutMs: 30_000 })).toEqual({ text: "x" });
 });
 
-test("a task that failed is a value of result() and an error of value()", async () => {
+test("result() resolves with the error of a failed task, and value() throws it", async () => {
   const app = db.app({ tasks });
   await app.worker().start();
   const handle = await app.send(refuse);
@@ -56,7 +56,7 @@ test("a task that returns nothing has the value null", async () => {
   expect(await handle.result({ timeoutMs: 30_000 })).toEqual({ ok: true, value: null });
 });
 
-test("another process's handle, made from the id, has the result too", async () => {
+test("a handle made from the id in another app resolves with the result", async () => {
   const sender = db.app({ tasks });
   const reader = db.app();
   const { id } = await sender.send(echo, "x");
@@ -70,7 +70,7 @@ test("another process's handle, made from the id, has the result too", async () 
 });
 
 test.each(["", "x", "0190163d-8694-739b-aea5", 5, null, undefined])(
-  "%j is no id of a task, which is said at once",
+  "app.task() throws at once if the id is %j",
   (id) => {
     expect(() => db.app().task(echo, id as string)).toThrow(
       expect.objectContaining({ code: "VALIDATION_FAILED" }),
@@ -78,7 +78,7 @@ test.each(["", "x", "0190163d-8694-739b-aea5", 5, null, undefined])(
   },
 );
 
-test("a task that does not exist is TASK_NOT_FOUND, however it is asked for", async () => {
+test("every call of a handle rejects with TASK_NOT_FOUND if the task does not exist", async () => {
   const handle = db.app().task(echo, randomUUID());
   const asked = [handle.result(), handle.value(), handle.info(), handle.cancel()];
   expect(await Promise.allSettled(asked)).toMatchObject(
@@ -87,7 +87,7 @@ test("a task that does not exist is TASK_NOT_FOUND, however it is asked for", as
   await expect.poll(waiters).toBe(0);
 });
 
-test("a result that is not stored any more is RESULT_NOT_AVAILABLE", async () => {
+test("result() resolves with RESULT_NOT_AVAILABLE if the result is no longer stored", async () => {
   const app = db.app({ tasks });
   await app.worker().start();
   const handle = await app.send(echo, "x");
@@ -99,7 +99,7 @@ test("a result that is not stored any more is RESULT_NOT_AVAILABLE", async () =>
   });
 });
 
-test("two waiters on one task, in one client or in two, all get the result", async () => {
+test("result() resolves for every waiter of one task, in one client or in two", async () => {
   const [app, other] = [db.app({ tasks }), db.app()];
   const handle = await app.send(echo, "x");
   const results = [
@@ -114,7 +114,7 @@ test("two waiters on one task, in one client or in two, all get the result", asy
   );
 });
 
-test("a result comes at the end, not with the next poll", async () => {
+test("result() resolves at the end of the task, not with the next poll", async () => {
   const finish = gate();
   const held = defineTask({ name: "held", run: () => finish.opened });
   const app = db.app({ tasks: [held], resilience: { notifyPollIntervalMs: 60_000 } });
@@ -128,7 +128,7 @@ test("a result comes at the end, not with the next poll", async () => {
   expect(performance.now() - finishedAt).toBeLessThan(SOON_MS);
 });
 
-test("a handle made for a task carries its types and id", async () => {
+test("app.task() returns a handle with the types and the id of the task", async () => {
   const app = db.app();
   const { id } = await app.send(echo, "x");
   const { id: same } = app.task(echo, id);

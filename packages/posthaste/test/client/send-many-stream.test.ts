@@ -1,4 +1,4 @@
-/** More tasks than fit into one statement are inserted while the rest is still being composed. */
+/** sendMany inserts the first parts of a large call while it composes the rest. */
 import { expect, test } from "vitest";
 import { defineTask } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -7,7 +7,7 @@ import { useDatabase } from "../support/database.ts";
 const db = useDatabase();
 useCleanTables(db);
 
-/** A schema that does something of the test's own when it meets a certain number. */
+/** A schema of numbers that calls `act` when it validates `at`. */
 function numbers(at: number, act: () => Promise<void>) {
   return {
     "~standard": {
@@ -31,7 +31,7 @@ async function stored(): Promise<number> {
   return Number(row?.count);
 }
 
-test("parts are on their way before the last item is checked, and nobody sees them before all are there", async () => {
+test("sendMany inserts parts before it checks the last item, and other sessions see no task before all are stored", async () => {
   let seen = -1;
   let underWay = 0;
   const input = numbers(6_499, async () => {
@@ -52,7 +52,7 @@ test("parts are on their way before the last item is checked, and nobody sees th
   expect(await stored()).toBe(inputs.length);
 });
 
-test("a bad item near the end takes back what was inserted, and the session is good for the next", async () => {
+test("sendMany rolls back its parts on a bad item near the end, and its session serves the next call", async () => {
   const task = defineTask({ name: "count", input: numbers(-1, async () => undefined) });
   const app = db.app();
   const withBad = [...inputs.slice(0, 6_000), "six thousand" as unknown as number];
@@ -67,7 +67,7 @@ test("a bad item near the end takes back what was inserted, and the session is g
   expect(await stored()).toBe(inputs.length);
 });
 
-test("a connection that is cut half-way costs nothing: every task is there once", async () => {
+test("sendMany stores every task once if its connection is cut half-way", async () => {
   const cut = async (): Promise<void> => {
     await db.sql(
       `select pg_terminate_backend(pid) from pg_stat_activity

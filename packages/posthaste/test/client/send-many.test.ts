@@ -29,7 +29,7 @@ async function problemsOf(sending: Promise<unknown>) {
   return { code: error.code, problems: error.problems };
 }
 
-test("a hundred thousand tasks go in one call, in one transaction, in their order", async () => {
+test("sendMany stores a hundred thousand tasks in one transaction, in their order", async () => {
   const items = Array.from({ length: 100_000 }, (_, a) => ({ a }));
   const handles = await db.app().sendMany(add, items);
   const [row] = await db.sql(
@@ -43,7 +43,7 @@ test("a hundred thousand tasks go in one call, in one transaction, in their orde
   expect(last).toEqual({ input: { a: 99_999 } });
 });
 
-test("items take the shared options, and their own win", async () => {
+test("sendMany applies the shared options, and the options of an item override them", async () => {
   const runAt = new Date(Date.now() + 60_000);
   const handles = await db
     .app()
@@ -62,7 +62,7 @@ test("items take the shared options, and their own win", async () => {
   );
 });
 
-test("one bad item sends nothing, and every problem is reported with its path", async () => {
+test("sendMany sends nothing if one item is bad, and reports every problem with its path", async () => {
   const items = [
     { a: 1 },
     { a: "2" as unknown as number },
@@ -84,13 +84,13 @@ test("one bad item sends nothing, and every problem is reported with its path", 
   expect(await count()).toBe(0);
 });
 
-test("a hundred thousand bad items are reported by the first few", async () => {
+test("sendMany reports only the first 20 problems of a hundred thousand bad items", async () => {
   const items = Array.from({ length: 100_000 }, () => ({ a: Number.NaN }));
   const { problems } = await problemsOf(db.app().sendMany(add, items));
   expect(problems).toHaveLength(20);
 });
 
-test("an item that is too large is named, and nothing is sent", async () => {
+test("sendMany names an item that is too large, and sends nothing", async () => {
   const text = defineTask({ name: "text", run: (value: string) => value });
   const app = db.app({ payload: { rejectBytes: 100 } });
   await expect(app.sendMany(text, ["a", "b", "x".repeat(200)])).rejects.toMatchObject({
@@ -100,7 +100,7 @@ test("an item that is too large is named, and nothing is sent", async () => {
   expect(await count()).toBe(0);
 });
 
-test("a row that PostgreSQL refuses takes all others with it", async () => {
+test("sendMany stores nothing if PostgreSQL refuses one row", async () => {
   await db.sql(
     `alter table posthaste.submissions add constraint test_only check (input::jsonb <> '{"a": 2500}') not valid`,
   );
@@ -114,17 +114,17 @@ test("a row that PostgreSQL refuses takes all others with it", async () => {
   }
 });
 
-test("no items are no tasks", async () => {
+test("sendMany returns no handles for an empty list", async () => {
   expect(await db.app().sendMany(add, [])).toEqual([]);
 });
 
-test("a transaction belongs beside the items, not into one of them", async () => {
+test("sendMany refuses a transaction inside an item", async () => {
   const items = [{ input: { a: 1 }, tx: { query: async () => ({ rows: [] }) } }];
   const { problems } = await problemsOf(db.app().sendMany(add, items));
   expect(problems.map(({ path }) => path)).toEqual(["items[0].options.tx"]);
 });
 
-test("items with the same key are one task", async () => {
+test("sendMany makes one task of items with the same key", async () => {
   const one = { input: { a: 1 }, key: "k" };
   const [first, second, other] = await db
     .app()
@@ -134,7 +134,7 @@ test("items with the same key are one task", async () => {
   expect(await count()).toBe(2);
 });
 
-test("the same key with another input refuses all of them", async () => {
+test("sendMany refuses all items if one has a used key and another input", async () => {
   const app = db.app();
   await app.send(add, { a: 1 }, { key: "k" });
   const items = [{ a: 7 }, { input: { a: 2 }, key: "k" }];
@@ -143,7 +143,7 @@ test("the same key with another input refuses all of them", async () => {
   expect(await count()).toBe(1);
 });
 
-test("items with the same id and content are one task, with other content none", async () => {
+test("sendMany makes one task of items with the same id and content, and refuses different content", async () => {
   const id = crypto.randomUUID();
   const [first, second] = await db.app().sendMany(add, [
     { input: { a: 1 }, id },
@@ -162,7 +162,7 @@ test("items with the same id and content are one task, with other content none",
   expect(await count()).toBe(1);
 });
 
-test("a worker that is idle runs all of them", async () => {
+test("an idle worker processes all tasks of one sendMany", async () => {
   const app = db.app({ tasks: [add] });
   await app.worker({ concurrency: 20 }).start();
   const handles = await app.sendMany(

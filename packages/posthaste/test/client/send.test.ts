@@ -29,7 +29,7 @@ async function stored(id: string): Promise<Stored | undefined> {
   return row;
 }
 
-test("a task that was sent is pending, due now, with the defaults", async () => {
+test("send() stores a pending task that is due now, with the defaults", async () => {
   const { id } = await db.app().send(note, "hello");
   expect(await stored(id)).toEqual({
     queue: "default",
@@ -42,7 +42,7 @@ test("a task that was sent is pending, due now, with the defaults", async () => 
   });
 });
 
-test("an input that is left out is stored as null", async () => {
+test("send() stores a missing input as null", async () => {
   const { id } = await db.app().send(touch);
   expect(await stored(id)).toMatchObject({ input: null });
 });
@@ -52,18 +52,18 @@ test("delayMs counts from the database's clock", async () => {
   expect(await stored(id)).toMatchObject({ waitMs: 90_000 });
 });
 
-test("runAt is the time at which it is due", async () => {
+test("runAt is the time at which the task is due", async () => {
   const runAt = new Date(Date.now() + 3_600_000);
   const handle = await db.app().send(note, "later", { runAt });
   expect((await handle.info()).enqueuedAt).toEqual(runAt);
 });
 
-test("a runAt that has passed means now", async () => {
+test("a runAt in the past makes the task due now", async () => {
   const { id } = await db.app().send(note, "late", { runAt: new Date("2001-01-01T00:00:00Z") });
   expect(await stored(id)).toMatchObject({ waitMs: 0 });
 });
 
-test("goodUntil, priority, queue, key and flags are stored", async () => {
+test("send() stores goodUntil, priority, queue, key and flags", async () => {
   const goodUntil = new Date(Date.now() + 60_000);
   const { id } = await db.app().send(note, "all", {
     goodUntil,
@@ -81,7 +81,7 @@ test("goodUntil, priority, queue, key and flags are stored", async () => {
   });
 });
 
-test("the raw input is stored, so that a transform runs once, in the worker", async () => {
+test("send() stores the raw input, so that a transform is applied once, in the worker", async () => {
   const count = defineTask({
     name: "count",
     input: z.string().transform((text) => text.length),
@@ -94,7 +94,7 @@ test("the raw input is stored, so that a transform runs once, in the worker", as
   expect(await handle.value({ timeoutMs: 30_000 })).toBe(4);
 });
 
-test("a contract that the app does not list can be sent", async () => {
+test("send() accepts a contract that the app does not list", async () => {
   const contract = defineTask({ name: "elsewhere", input: z.object({ a: z.number() }) });
   const { id } = await db.app().send(contract, { a: 1 });
   expect(await stored(id)).toMatchObject({ input: { a: 1 } });
@@ -122,7 +122,7 @@ test("every JSON value arrives in the handler as it was sent", async () => {
   expect(JSON.parse(await handle.value({ timeoutMs: 30_000 }))).toEqual(values);
 });
 
-test("a large input is said once per task and sent all the same", async () => {
+test("send() warns of a large input once per task name, and stores the task", async () => {
   const logger = recordingLogger();
   const app = db.app({ logger, payload: { warnBytes: 1_000 } });
   const first = await app.send(note, "x".repeat(2_000));
@@ -133,14 +133,14 @@ test("a large input is said once per task and sent all the same", async () => {
   expect(await stored(first.id)).toMatchObject({ input: "x".repeat(2_000) });
 });
 
-test("the first send makes the schema, and any number of first sends at once do", async () => {
+test("the first send creates the schema, also if several apps send first at once", async () => {
   const apps = Array.from({ length: 4 }, () => db.app({ schema: "fresh_one" }));
   const handles = await Promise.all(apps.map((app) => app.send(note, "first")));
   const rows = await db.sql<{ id: string }>("select task_id as id from fresh_one.submissions");
   expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(handles.map(({ id }) => id)));
 });
 
-test("with autoMigrate off a missing schema is SCHEMA_MISMATCH and nothing is made", async () => {
+test("send() rejects with SCHEMA_MISMATCH and creates nothing if the schema is missing and autoMigrate is off", async () => {
   const app = db.app({ schema: "missing_one", autoMigrate: false });
   await expect(app.send(note, "x")).rejects.toMatchObject({ code: "SCHEMA_MISMATCH" });
   expect(await db.sql("select from pg_namespace where nspname = 'missing_one'")).toEqual([]);

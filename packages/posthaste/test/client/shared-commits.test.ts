@@ -33,10 +33,10 @@ test("five hundred concurrent keyed sends share commits too", async () => {
   expect(row?.transactions).toBeLessThan(10);
 });
 
-test("sends one after the other do not wait for company", async () => {
+test("a send without concurrent sends is not delayed", async () => {
   const app = db.app();
   await app.send(note, "warm");
-  // Waiting for company would delay each of them; a busy machine delays some.
+  // A wait for other sends would delay each send; a busy machine delays only some.
   let quickest = Infinity;
   for (let n = 0; n < 50; n++) {
     const begun = performance.now();
@@ -46,8 +46,8 @@ test("sends one after the other do not wait for company", async () => {
   expect(quickest).toBeLessThan(20);
 });
 
-test("each promise resolves only after its own commit: another session sees the row at that moment", async () => {
-  // A commit that takes its time: between the insert and the end of the transaction there are 100 ms.
+test("the promise of a send resolves only after its commit: another session sees the row at that moment", async () => {
+  // The deferred trigger makes each commit take 100 ms.
   await db.sql(`
     create function slow_commit() returns trigger language plpgsql as $$
     begin perform pg_sleep(0.1); return null; end $$;
@@ -65,7 +65,7 @@ test("each promise resolves only after its own commit: another session sees the 
   await db.sql("drop trigger slow_commit on posthaste.submissions");
 });
 
-test("a row that PostgreSQL refuses fails alone: the others of its flush are sent", async () => {
+test("a row that PostgreSQL refuses fails only its own send; the others of its flush are stored", async () => {
   await db.sql(
     `alter table posthaste.submissions add constraint test_only check (input::jsonb <> '"bad"') not valid`,
   );
@@ -91,7 +91,7 @@ test("a row that PostgreSQL refuses fails alone: the others of its flush are sen
   }
 });
 
-test("a large sendMany does not hold up single sends", async () => {
+test("a large sendMany does not block single sends", async () => {
   const app = db.app();
   await app.send(note, "warm");
   let isBulkSent = false;

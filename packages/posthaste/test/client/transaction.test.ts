@@ -20,7 +20,7 @@ async function isThere(id: string): Promise<boolean> {
   return (await db.sql("select from posthaste.submissions where task_id = $1", [id])).length === 1;
 }
 
-test("a task sent in a transaction is there when the transaction commits, together with its other rows", async () => {
+test("a task sent in a transaction is visible after its commit, together with the other rows", async () => {
   await db.sql("create table orders (task_id uuid)");
   const app = db.app();
   await client.query("begin");
@@ -44,7 +44,7 @@ test("a commit wakes an idle worker at once", async () => {
   expect(performance.now() - committedAt).toBeLessThan(SOON_MS);
 });
 
-test("a rollback leaves nothing", async () => {
+test("a rollback removes the sent task", async () => {
   await client.query("begin");
   const handle = await db.app().send(note, "x", { tx: client });
   await client.query("rollback");
@@ -52,7 +52,7 @@ test("a rollback leaves nothing", async () => {
   await expect(handle.info()).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
 });
 
-test("sendMany joins a transaction too, with the options of its items", async () => {
+test("sendMany joins a transaction and applies the options of its items", async () => {
   await client.query("begin");
   const handles = await db
     .app()
@@ -63,7 +63,7 @@ test("sendMany joins a transaction too, with the options of its items", async ()
   expect(infos.map(({ priority }) => priority)).toEqual([9, 1]);
 });
 
-test("a key inside a transaction finds the task of an earlier one, and of its own", async () => {
+test("send() in a transaction finds the task with its key, sent earlier or in the same transaction", async () => {
   const app = db.app();
   const earlier = await app.send(note, "x", { key: "tx-earlier" });
   await client.query("begin");
@@ -75,7 +75,7 @@ test("a key inside a transaction finds the task of an earlier one, and of its ow
   expect(again.id).toBe(made.id);
 });
 
-test("a key with another input is refused, and the transaction can go on", async () => {
+test("send() refuses a used key with another input, and the transaction stays usable", async () => {
   const app = db.app();
   await app.send(note, "x", { key: "tx-quarrel" });
   await client.query("begin");
@@ -87,7 +87,7 @@ test("a key with another input is refused, and the transaction can go on", async
   expect(await isThere(id)).toBe(true);
 });
 
-test("an id of one's own inside a transaction is the same task when it is repeated", async () => {
+test("send() in a transaction returns the same task for a repeated id", async () => {
   const app = db.app();
   const id = randomUUID();
   await client.query("begin");
@@ -97,18 +97,21 @@ test("an id of one's own inside a transaction is the same task when it is repeat
   expect((await app.send(note, "x", { id })).id).toBe(id);
 });
 
-test.each(["repeatable read", "serializable"])("it works in a %s transaction", async (level) => {
-  const app = db.app({ tasks: [note] });
-  const key = `tx-${level}`;
-  await client.query(`begin isolation level ${level}`);
-  const handle = await app.send(note, "x", { key, tx: client });
-  expect((await app.send(note, "x", { key, tx: client })).id).toBe(handle.id);
-  await client.query("commit");
-  await app.worker().start();
-  expect(await handle.value({ timeoutMs: 30_000 })).toBe("x");
-});
+test.each(["repeatable read", "serializable"])(
+  "send() works in a %s transaction",
+  async (level) => {
+    const app = db.app({ tasks: [note] });
+    const key = `tx-${level}`;
+    await client.query(`begin isolation level ${level}`);
+    const handle = await app.send(note, "x", { key, tx: client });
+    expect((await app.send(note, "x", { key, tx: client })).id).toBe(handle.id);
+    await client.query("commit");
+    await app.worker().start();
+    expect(await handle.value({ timeoutMs: 30_000 })).toBe("x");
+  },
+);
 
-test("a key that somebody committed behind a snapshot's back is a serialization failure of the caller's", async () => {
+test("send() fails with a serialization failure if its key was committed after the snapshot of the transaction", async () => {
   const app = db.app();
   await client.query("begin isolation level repeatable read");
   await client.query("select 1");
@@ -119,7 +122,7 @@ test("a key that somebody committed behind a snapshot's back is a serialization 
   await client.query("rollback");
 });
 
-test("two transactions that send the same key wait for each other and agree", async () => {
+test("the second of two transactions that send one key waits, and gets the task of the first", async () => {
   const app = db.app();
   const other = new pg.Client(db.url);
   await other.connect();
@@ -136,7 +139,7 @@ test("two transactions that send the same key wait for each other and agree", as
   }
 });
 
-test("nothing of ours is left in the caller's session", async () => {
+test("send() leaves no prepared statement in the caller's session", async () => {
   const app = db.app();
   await client.query("begin");
   await app.send(note, "x", { tx: client, key: "tx-clean" });
@@ -145,7 +148,7 @@ test("nothing of ours is left in the caller's session", async () => {
   expect(rows).toEqual([]);
 });
 
-test("anything with query(text, values) will do", async () => {
+test("send() accepts any object with query(text, values) as a transaction", async () => {
   const texts: string[] = [];
   const tx = {
     query: (text: string, values: unknown[]) => {
@@ -161,7 +164,7 @@ test("anything with query(text, values) will do", async () => {
 });
 
 test.each([{}, null, "tx", 5, { query: "no" }])(
-  "%j is no transaction, and nothing is sent",
+  "send() and sendMany() refuse %j as a transaction, and send nothing",
   async (tx) => {
     const id = randomUUID();
     const options = { id, tx: tx as unknown as pg.Client };

@@ -1,4 +1,4 @@
-/** Queues that no living worker serves: warned of after a send, and reported by a live check. */
+/** send() warns of a queue that no live worker serves, and check({ live: true }) reports it. */
 import { describe, expect, test } from "vitest";
 import { defineTask } from "../../src/index.ts";
 import { addWorker } from "../recovery/recovery-kit.ts";
@@ -12,9 +12,9 @@ useCleanTables(db);
 const greet = defineTask({ name: "greet", run: () => null });
 const mail = defineTask({ name: "mail", queue: "mail", run: () => null });
 
-const WARNING = "task sent to a queue that no living worker serves; it waits until one does";
+const WARNING = "no live worker serves the queue of this task; the task waits until one starts";
 
-test("a send to a queue without a worker is stored, and warned of once", async () => {
+test("send() stores a task of a queue without a worker, and warns once per queue", async () => {
   const logger = recordingLogger();
   const app = db.app({ tasks: [greet], logger });
   await app.worker().start();
@@ -47,20 +47,20 @@ describe("check({ live: true })", () => {
     expect(await check()).toEqual([
       {
         path: "queues",
-        message: `no living worker serves "lost", and tasks wait in it; ${WHAT_TO_DO}`,
+        message: `no live worker serves "lost", and tasks wait in it; ${WHAT_TO_DO}`,
       },
       {
         path: "queues",
-        message: `no living worker serves "mail", which a definition names; ${WHAT_TO_DO}`,
+        message: `no live worker serves "mail", which a definition names; ${WHAT_TO_DO}`,
       },
       {
         path: "queues",
-        message: `no living worker serves "stopped", and tasks wait in it; ${WHAT_TO_DO}`,
+        message: `no live worker serves "stopped", and tasks wait in it; ${WHAT_TO_DO}`,
       },
     ]);
   });
 
-  test("names queues in which tasks wait where no worker runs at all", async () => {
+  test("names queues in which tasks wait if no worker runs", async () => {
     await db.sql("select posthaste.send('greet')");
     expect(await check()).toMatchObject([{ path: "queues" }]);
   });

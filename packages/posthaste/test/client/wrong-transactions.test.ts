@@ -1,4 +1,4 @@
-/** What is no transaction of this database is refused before anything is stored. */
+/** Calls refuse a `tx` that is no transaction of this database before they store anything. */
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { defineTask, defineWorkflow, type CallersTransaction } from "../../src/index.ts";
@@ -48,7 +48,7 @@ beforeAll(() => {
 });
 afterAll(() => pool.end());
 
-/** As an ORM would wrap it: nothing of the driver shows. */
+/** Wraps a client as an ORM does, so that nothing of the driver shows. */
 function wrapped(inner: { query: pg.Client["query"] | pg.Pool["query"] }): CallersTransaction {
   return {
     query: async (text, values) => {
@@ -58,7 +58,7 @@ function wrapped(inner: { query: pg.Client["query"] | pg.Pool["query"] }): Calle
   };
 }
 
-/** Every call that takes a transaction of the caller's. */
+/** Every call that takes a caller's transaction. */
 const calls: Readonly<Record<string, (tx: CallersTransaction) => Promise<unknown>>> = {
   send: (tx) => db.app().send(note, "x", { tx }),
   "send with a key": (tx) => db.app().send(note, "x", { tx, key: "k" }),

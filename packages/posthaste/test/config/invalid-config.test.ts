@@ -116,9 +116,12 @@ describe("which database", () => {
     await handle.value({ timeoutMs: 30_000 });
     await app.close();
     const { password } = new URL(db.url);
-    const lines = logger.lines.filter(({ message }) => message.startsWith("database:"));
-    expect(lines.map(({ message }) => message)).toEqual([
-      `database: ${db.url.replace(password, "***")}`,
+    const lines = logger.lines.filter(({ message }) => message.includes("database"));
+    expect(lines).toMatchObject([
+      {
+        message: "using the configured database",
+        fields: { url: db.url.replace(password, "***") },
+      },
     ]);
     expect(JSON.stringify(logger.lines)).not.toContain(password);
   });

@@ -3,13 +3,13 @@
  * the config is read by, and each bound tried on the reader itself.
  */
 import { describe, expect, test } from "vitest";
-import { configTable, type DescribedField } from "../../src/domain/config-fields.ts";
+import { configTable, type DescribedField } from "../../src/config/app-fields.ts";
 import { INFRASTRUCTURE_RESILIENT_FLAG } from "../../src/index.ts";
-import { configRules } from "../../src/domain/config-rules.ts";
-import { readConfig } from "../../src/domain/config.ts";
-import { valueAt } from "../../src/domain/field.ts";
-import { readWorkerOptions } from "../../src/domain/worker-options.ts";
-import { workerFields } from "../../src/domain/worker-options-fields.ts";
+import { configRules } from "../../src/config/rules.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { valueAt } from "../../src/config/field.ts";
+import { readWorkerOptions } from "../../src/config/worker-options.ts";
+import { workerFields } from "../../src/config/worker-options-fields.ts";
 
 interface SeedField {
   readonly name: string;

@@ -5,7 +5,7 @@ import { SOON_MS } from "../support/soon.ts";
 
 const db = useDatabase();
 
-test("process.exit and out of memory fail their own task; the worker process and the others go on", async () => {
+test("process.exit() or running out of memory in a blocking task fails only that task; its worker process continues", async () => {
   expect(await dyingTasks(db.url)).toEqual({
     exit: "UNHANDLED_ERROR: the task called process.exit(3)",
     memory: "UNHANDLED_ERROR: the task ran out of memory (thread heap limit 96 MB)",
@@ -14,7 +14,7 @@ test("process.exit and out of memory fail their own task; the worker process and
   });
 });
 
-test("a task that spins for ever is ended at its timeout, and the only slot runs the next task", async () => {
+test("a blocking task that spins for ever ends at its timeout, and the only slot runs the next task", async () => {
   const { codes, nextAfterMs } = await endlessTasks(db.url, 1);
   expect(codes).toEqual(["TASK_TIMEOUT", "TASK_TIMEOUT"]);
   expect(nextAfterMs[0]).toBeGreaterThanOrEqual(0);

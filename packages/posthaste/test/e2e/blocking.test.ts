@@ -48,7 +48,7 @@ test.each([
     ["--import", "tsx", write("program.ts", `${program}\nenum Colour { Red }`)],
   ],
 ])(
-  "a program in %s that is its own app file runs once, and its tasks on threads",
+  "a program in %s that is its own app file runs once, and its blocking tasks run on threads",
   async (_, args) => {
     const { stdout, stderr } = await run(...args);
     expect(stdout, stderr).toMatch(/^thread [1-9]\d*\nclosed\n$/);
@@ -59,13 +59,13 @@ test.each([
   },
 );
 
-test("a program that is in no file says so", async () => {
+test("a program that is in no file is refused, with the name of its blocking task", async () => {
   const { code, stderr } = await run("--input-type=module", "--eval", program);
   expect(code).toBe(1);
   expect(stderr).toContain('file: task "where" is blocking');
 });
 
-test("the command's threads load the file it was given, also where another one calls posthaste()", async () => {
+test("threads of the worker command load the file that the command was given, also if another file calls posthaste()", async () => {
   write(
     "make-app.ts",
     `import { posthaste } from "posthaste";

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import pg from "pg";
 import { expect, test } from "vitest";
-import { flagOf, variableOf, workerFields } from "../../src/domain/worker-options-fields.ts";
+import { flagOf, variableOf, workerFields } from "../../src/config/worker-options-fields.ts";
 import { ownFunctions } from "../../src/store/schema-functions.ts";
 import { runPosthaste, useAppFiles, type Ran } from "../support/command-line.ts";
 import { useDatabase } from "../support/database.ts";
@@ -33,7 +33,7 @@ const goodApp = appFile(
 );
 
 test.each([[], ["worker"], ["migrate"], ["check"], ["roles"], ["workflow", "graph"]])(
-  "help is there: %s",
+  "--help prints the usage and exits with 0: posthaste %s",
   async (...command) => {
     const { code, stdout } = await posthaste(...command, "--help");
 
@@ -42,7 +42,7 @@ test.each([[], ["worker"], ["migrate"], ["check"], ["roles"], ["workflow", "grap
   },
 );
 
-test("nothing is painted where no terminal shows it", async () => {
+test("check prints no colours when its output is not a terminal", async () => {
   const { stdout, stderr } = await posthaste("check", goodApp);
 
   expect(stdout + stderr).not.toContain("\u001b[");
@@ -119,7 +119,7 @@ test("check fails with 1 when the app has a contract and no handler for it", asy
   expect(stderr).toContain('"far-away" has no handler');
 });
 
-test("a worker of an app without tasks does not start, and says why in one sentence", async () => {
+test("worker refuses an app without tasks, with one sentence and exit code 2", async () => {
   const file = appFile(
     "no-tasks.ts",
     `import { posthaste } from "posthaste";
@@ -134,39 +134,39 @@ test("a worker of an app without tasks does not start, and says why in one sente
 });
 
 test.each([
-  ["a file that is not there", ["check", "nowhere.ts"], "there is no file nowhere.ts"],
+  ["a missing file", ["check", "nowhere.ts"], "there is no file nowhere.ts"],
   ["an unknown command", ["wroker", goodApp], "Did you mean worker?"],
   ["an unknown option", ["worker", goodApp, "--concurency", "3"], "Did you mean --concurrency?"],
   [
-    "a number that is none",
+    "a word in place of a number",
     ["worker", goodApp, "--concurrency", "many"],
     "expected a whole number",
   ],
   ["a value out of range", ["worker", goodApp, "--concurrency", "0"], "from 1 to 10000, found 0"],
   [
-    "a pair that is none",
+    "a word in place of a pair",
     ["worker", goodApp, "--queue-priorities", "mail"],
     'such as mail=1,bulk=50; found "mail"',
   ],
   [
-    "a word that is none of the four",
+    "an unknown log level",
     ["worker", goodApp, "--log-level", "loud"],
     'expected "debug" or "info" or "warn" or "error", found "loud"',
   ],
   [
     "a queue that is not served",
     ["worker", goodApp, "--queue-max-concurrency", "mial=3"],
-    'unknown option "mial"; known are default',
+    'unknown option "mial"; known: default',
   ],
   ["too many processes", ["worker", goodApp, "--processes", "257"], "from 1 to 256, found 257"],
-])("exit code 2 for %s", async (_what, args, words) => {
+])("posthaste exits with 2 for %s", async (_what, args, words) => {
   const { code, stderr } = await posthaste(...args);
 
   expect(stderr).toContain(words);
   expect(code).toBe(2);
 });
 
-test("a supervisor whose children are called wrongly starts no others: exit code 2", async () => {
+test("a supervisor whose children refuse their options starts no others, and exits with 2", async () => {
   const args = ["--processes", "2", "--queue-priorities", "nowhere=5"];
   const { code, stderr } = await posthaste("worker", goodApp, ...args);
 
@@ -176,7 +176,7 @@ test("a supervisor whose children are called wrongly starts no others: exit code
   expect(code).toBe(2);
 });
 
-test("exit code 2 for an environment variable that is wrong, which is named", async () => {
+test("worker and check exit with 2 for an invalid environment variable, and name it", async () => {
   const env = { POSTHASTE_MAX_CLAIM_BATCH: "lots" };
   for (const command of ["worker", "check"]) {
     const { code, stderr } = await posthasteWith(env, command, goodApp);
@@ -186,7 +186,7 @@ test("exit code 2 for an environment variable that is wrong, which is named", as
   }
 });
 
-test("exit code 2 for a file that exports no app, and for an invalid config, with every problem", async () => {
+test("check exits with 2 for a file that exports no app, and for an invalid config, with every problem", async () => {
   const none = await posthaste("check", appFile("none.ts", "export const x = 1;"));
   expect(none).toMatchObject({ code: 2 });
   expect(none.stderr).toContain("exports no app");
@@ -204,7 +204,7 @@ test("exit code 2 for a file that exports no app, and for an invalid config, wit
   expect(bad.stderr).toContain("claimLeaseMs");
 });
 
-test("migrate applies what is missing, once; --print prints it instead", async () => {
+test("migrate applies missing migrations once; --print prints them and applies none", async () => {
   const printed = await posthaste("migrate", "--print", "--schema", "elsewhere");
   expect(printed.code).toBe(0);
   expect(printed.stdout).toContain('create table "elsewhere".submissions');
@@ -223,7 +223,7 @@ test("migrate applies what is missing, once; --print prints it instead", async (
   await sendTo("nope");
   expect(await posthaste("check", goodApp, "--live")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('queues: no living worker serves "nope", and tasks wait in it'),
+    stderr: expect.stringContaining('queues: no live worker serves "nope", and tasks wait in it'),
   });
 
   const client = new pg.Client(db.url);
@@ -233,7 +233,7 @@ test("migrate applies what is missing, once; --print prints it instead", async (
   expect(rows).toEqual([{ there: null }]);
 });
 
-test("exit code 1 when the database refuses the password, which is not shown", async () => {
+test("migrate exits with 1 when the database refuses the password, and does not show the password", async () => {
   const url = new URL(db.url);
   url.password = "canary-4711";
 
@@ -244,7 +244,7 @@ test("exit code 1 when the database refuses the password, which is not shown", a
   expect(stdout + stderr).not.toContain("canary-4711");
 });
 
-test("roles prints the script for a schema, and refuses a name that is none", async () => {
+test("roles prints the script for a schema, and refuses an invalid schema name", async () => {
   const printed = await posthaste("roles", "--schema", "elsewhere");
   expect(printed.code).toBe(0);
   expect(printed.stdout).toContain('grant usage on schema "elsewhere" to "elsewhere_producer"');

@@ -1,10 +1,10 @@
-/** The document pipeline: fan-out over a nested workflow, a quorum, a condition, and a graph to look at. */
+/** The document pipeline: fan-out over a nested workflow, a quorum, a condition, and a printed graph. */
 import { join } from "node:path";
 import { expect } from "vitest";
 import { it, processesOf, traces } from "../embedded/real-processes.ts";
 import { runExample } from "../support/run-example.ts";
 
-it("a document is split, translated page by page and summarised, though a reviewer is away", async ({
+it("the document pipeline example splits, translates and summarises two documents, though one reviewer fails", async ({
   stage,
 }) => {
   const cwd = stage.directory();

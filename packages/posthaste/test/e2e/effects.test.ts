@@ -4,7 +4,7 @@ import { useDatabase } from "../support/database.ts";
 
 const db = useDatabase();
 
-test("forty bodies of a worker process that sit in ctx.transaction keep no other task from ending", async () => {
+test("forty handlers inside ctx.transaction do not keep other tasks of their worker process from ending", async () => {
   expect(await heldTransactions(db.url, { held: 40, plain: 100 })).toMatchObject({
     openBefore: 40,
     openAfter: 40,

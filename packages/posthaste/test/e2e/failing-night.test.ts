@@ -6,7 +6,7 @@ import { asDocumented, failingNight } from "../scenarios/failing-night.ts";
 const page = new URL("../../../../docs/operations/logs.md", import.meta.url);
 const BLOCK = /(<!-- night: begin -->\n)[^]*(<!-- night: end -->)/;
 
-test("every kind of failure has its line, which names its task, and the page shows it", async () => {
+test("every kind of failure writes a log line that names its task, and docs/operations/logs.md shows the line", async () => {
   const { lines, nameless } = await failingNight();
   expect([...lines].filter(([, line]) => line === undefined).map(([kind]) => kind)).toEqual([]);
   expect(nameless).toEqual([]);
@@ -18,7 +18,7 @@ test("every kind of failure has its line, which names its task, and the page sho
     BLOCK,
     (_all, begin: string, end: string) => `${begin}\n${shown.join("\n")}\n${end}`,
   );
-  // POSTHASTE_WRITE_DOCS=yes writes the page anew.
+  // POSTHASTE_WRITE_DOCS=yes writes the page again.
   if (process.env["POSTHASTE_WRITE_DOCS"] === "yes") writeFileSync(page, wanted);
   expect(text).toBe(wanted);
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { failover } from "../scenarios/failover.ts";
 
-test("no handler runs again under an old claim, the crash rule decides, and no worker is declared dead", async () => {
+test("a failover to a lagging standby runs no handler again under an old claim, applies the crash rule, and declares no worker dead", async () => {
   const report = await failover();
   expect(report).toMatchObject({
     onceRuns: 1,

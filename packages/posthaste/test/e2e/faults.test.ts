@@ -5,7 +5,7 @@ import { useDatabase } from "../support/database.ts";
 
 const db = useDatabase();
 
-test("a worker that was frozen while its task was completed elsewhere changes nothing and says so", async () => {
+test("a worker that was frozen while another one completed its task changes nothing, and logs the lost claim", async () => {
   const report = await frozenWorker(db.url);
 
   expect(report.resultBefore).toMatchObject({ ok: true, value: { pid: report.ownerPid } });
@@ -15,7 +15,7 @@ test("a worker that was frozen while its task was completed elsewhere changes no
   expect(report.zombieSaid).toContain("claim lost");
 });
 
-test("connections cut at random lose no acknowledged send, run no body twice and leave no waiter alone", async () => {
+test("connections cut at random lose no acknowledged send, run no handler twice and leave no waiter without its result", async () => {
   const report = await cutConnections({
     url: db.url,
     sends: 1_000,

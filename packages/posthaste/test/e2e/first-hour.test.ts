@@ -1,4 +1,4 @@
-/** Programs as people write them in their first hour: what they forget, and what they pipe where. */
+/** Programs as people write them in their first hour: without close(), with a server of their own, piped into head. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -40,7 +40,7 @@ test("a program that ends with runWorker() exits by itself after a signal", asyn
   expect(await exited).toEqual([0, null]);
 });
 
-test("a script that never calls close() says once why it does not end", async () => {
+test("a script that never calls close() logs once why it does not end", async () => {
   const { child, said } = program(
     "forgets.mjs",
     `const app = posthaste();
@@ -54,7 +54,7 @@ test("a script that never calls close() says once why it does not end", async ()
   }
 });
 
-test("a process with a server of its own may keep its app open", async () => {
+test("a process with a server of its own keeps its app open without a warning", async () => {
   const { child, said } = program(
     "serves.mjs",
     `import { createServer } from "node:http";
@@ -71,7 +71,7 @@ test("a process with a server of its own may keep its app open", async () => {
   }
 });
 
-test("a handler that waits for its child while no slot is free says so", async () => {
+test("the worker warns about a handler that waits for its child while no slot is free", async () => {
   const { child, said } = program(
     "waits.mjs",
     `const inner = defineTask({ name: "inner", run: () => 1 });
@@ -86,7 +86,7 @@ test("a handler that waits for its child while no slot is free says so", async (
       () =>
         said()
           .split("\n")
-          .find((each) => each.includes("no slot of this worker is free")),
+          .find((each) => each.includes("no free slot")),
       60_000,
     );
     expect(JSON.parse(line)).toMatchObject({ level: "warn", name: "outer", attempt: 1 });
@@ -95,7 +95,7 @@ test("a handler that waits for its child while no slot is free says so", async (
   }
 });
 
-test("help that is piped into head ends without a stack trace", async () => {
+test("posthaste worker --help piped into head ends without a stack trace", async () => {
   const piped = `"${process.execPath}" "${command}" worker --help | head -1`;
   const { stdout, stderr } = await promisify(execFile)("sh", ["-c", piped]);
   expect([stdout.split("\n").length, stderr]).toEqual([2, ""]);

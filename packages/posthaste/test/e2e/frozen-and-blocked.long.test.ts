@@ -5,7 +5,7 @@ import { lockedHeartbeats } from "../scenarios/locked-heartbeats.ts";
 import { onDatabase } from "../support/on-database.ts";
 import { SOON_MS } from "../support/soon.ts";
 
-test("one that never turns again loses its tasks when the threshold has passed, and the report says why", async () => {
+test("a worker whose event loop never turns again loses its tasks after the threshold, and the recovery names the reason", async () => {
   const report = await onDatabase(blockedForEver);
   expect(report).toMatchObject({ error: "WORKER_CRASHED", besideCompleted: true });
   expect(report.reason).toContain("event loop blocked");
@@ -13,7 +13,7 @@ test("one that never turns again loses its tasks when the threshold has passed, 
   expect(report.recoveredAfterMs).toBeLessThan(report.thresholdMs + SOON_MS);
 });
 
-test("no worker can write a heartbeat for five sweep thresholds: none is swept, and every handler runs once", async () => {
+test("no worker is swept while none can write a heartbeat for five sweep thresholds, and every handler runs once", async () => {
   expect(await onDatabase(lockedHeartbeats)).toMatchObject({
     tasks: 6,
     handlerRuns: 6,

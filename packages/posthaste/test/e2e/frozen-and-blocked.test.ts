@@ -4,7 +4,7 @@ import { blockedForAWhile } from "../scenarios/blocked-loops.ts";
 import { longFreeze, shortFreeze } from "../scenarios/frozen-workers.ts";
 import { onDatabase } from "../support/on-database.ts";
 
-test("frozen for less than the thresholds: nothing is recovered, nothing is lost", async () => {
+test("a worker frozen for less than the thresholds keeps its tasks, and all complete at their first attempt", async () => {
   expect(await onDatabase((url) => shortFreeze(url, 8_000))).toEqual({
     tasks: 6,
     recoveries: 0,
@@ -13,7 +13,7 @@ test("frozen for less than the thresholds: nothing is recovered, nothing is lost
   });
 });
 
-test("frozen beyond the thresholds: whatever the zombie tries is refused, and the new owner's result stands", async () => {
+test("a worker frozen beyond the thresholds can write nothing for its lost task, and the new owner's result stands", async () => {
   const report = await onDatabase(longFreeze);
   const second = { ok: true, value: "second" };
   expect(report).toMatchObject({
@@ -30,7 +30,7 @@ test("frozen beyond the thresholds: whatever the zombie tries is refused, and th
   expect(report.zombieSaid.length).toBeGreaterThan(0);
 });
 
-test("an event loop that is blocked for less than the threshold costs nothing, whatever happens to its listener", async () => {
+test("a worker whose event loop is blocked for less than the threshold keeps its tasks, though its listener's session ends", async () => {
   const report = await onDatabase(blockedForAWhile);
   expect(report).toMatchObject({
     recoveries: 0,

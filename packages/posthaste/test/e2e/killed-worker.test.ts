@@ -46,11 +46,11 @@ function begun(): string[] {
   try {
     return readFileSync(join(folder, "begun"), "utf8").trim().split("\n").sort();
   } catch {
-    return []; // nobody has begun
+    return []; // no handler has begun
   }
 }
 
-test("a worker that is killed is noticed in seconds: what may run twice runs again, what may not fails and says why", async () => {
+test("a killed worker is noticed in seconds: its task that may run twice runs again, the other one fails with the reason", async () => {
   const first = await startWorker();
   const [twice, once] = [await app.send(mayRunTwice), await app.send(runsOnce)];
   await waitUntil("both to begin", () => begun().length === 2);

@@ -5,7 +5,7 @@ import { figures } from "../support/figures.ts";
 
 const db = useDatabase({ isEmpty: true });
 
-test("10,000 nodes are started as fast after small graphs as before", async () => {
+test("a run of 10,000 nodes starts as fast after small graphs as before", async () => {
   const report = await largeGraphs(db.url);
   figures("start of 10,000 nodes", report);
   expect(report.inLine).toEqual([10_000, 10_000]);

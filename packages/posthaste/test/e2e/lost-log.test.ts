@@ -1,4 +1,4 @@
-/** Whoever reads a worker's log may go away before the worker does: a log collector that died, a terminal that was closed. */
+/** The reader of a worker's log may go away before the worker does: a log collector dies, a terminal is closed. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Its connections end, and it says so: that there is nobody to say it to is what this is about. */
+/** Ends the worker's connections. The worker logs that, and no process reads its log. */
 async function makeItSpeak(): Promise<void> {
   await db.sql(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -44,7 +44,7 @@ async function makeItSpeak(): Promise<void> {
   );
 }
 
-test("a worker whose log nobody reads any more goes on, and stops in good order", async () => {
+test("a worker whose log has lost its reader runs tasks, and stops in good order", async () => {
   worker.stopReading();
   await makeItSpeak();
 
@@ -55,9 +55,9 @@ test("a worker whose log nobody reads any more goes on, and stops in good order"
   expect(await worker.exited).toBe(0);
 });
 
-test("it stops in good order when what it says first is that it stops, and a task is running", async () => {
+test("a worker that first writes to its lost log when it stops lets its running task end, and exits with 0", async () => {
   const handle = await app.send(waitForGo);
-  await waitUntil("the body to begin", () => pidOfBody(folder));
+  await waitUntil("the handler to begin", () => pidOfBody(folder));
   worker.stopReading();
   worker.kill("SIGTERM");
   await waitUntil("the worker to be stopping", async () => {

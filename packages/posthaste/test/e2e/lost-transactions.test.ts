@@ -6,7 +6,7 @@ import { figures } from "../support/figures.ts";
 const db = useDatabase();
 
 test.each([1, 15])(
-  "%i of 20 connections in use are lost: their handlers see it and try again, nobody else notices",
+  "the loss of %i of 20 connections in use makes only their handlers try again, and affects no other task",
   async (ends) => {
     const report = await lostTransactions(db.url, ends);
     figures("lost transactions", report);

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { it, processesOf, traces } from "../embedded/real-processes.ts";
 import { repository, runExample } from "../support/run-example.ts";
 
-it("an order is shipped; one whose card is declined is shipped from there on, once it is mended", async ({
+it("the order pipeline example ships an order, and retries one with a declined card from its failed node", async ({
   stage,
 }) => {
   const cwd = stage.directory();
@@ -35,7 +35,7 @@ it("an order is shipped; one whose card is declined is shipped from there on, on
     "  parcels  COMPLETED  3 of 3",
     '  COMPLETED: {"label":"https://labels.example.org/2%20Hill%20Road",' +
       '"parcels":["a parcel with lamp","a parcel with oil","a parcel with wick"]}',
-    "bodies that ran for it: { order: 0, paid: 1, label: 1, audit: 1, parcels: 0 }",
+    "handlers that ran for it: { order: 0, paid: 1, label: 1, audit: 1, parcels: 0 }",
     "what paid was before: CARD_DECLINED",
     "",
   ]);

@@ -4,7 +4,7 @@ import { outageStorm } from "../scenarios/outage-storm.ts";
 import { figures } from "../support/figures.ts";
 import { SOON_MS } from "../support/soon.ts";
 
-test("PostgreSQL stopped without a goodbye, twice, under load: nothing lost, nothing twice, no process exits", async () => {
+test("two abrupt stops of PostgreSQL under load lose no task, run no handler twice and end no process", async () => {
   const report = await onServer((stage) =>
     outageStorm({ stage, outagesMs: [1_000, 2_000], calmMs: 1_000 }),
   );

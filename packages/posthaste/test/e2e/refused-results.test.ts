@@ -18,7 +18,7 @@ const kept = {
 };
 
 // 53200 and 58030 are no different to a worker: see test/worker/kept-results.test.ts.
-test("XX000 while results are written: a worker process keeps and writes every one, senders are told to try again", async () => {
+test("a worker process keeps results that the database refuses with XX000 and writes them later, and senders get a retryable error", async () => {
   const report = await resultsRefusedWith(db.url, "XX000");
   figures("XX000", report);
   expect(report).toMatchObject({ ...kept, sqlStates: ["XX000"] });
@@ -27,7 +27,7 @@ test("XX000 while results are written: a worker process keeps and writes every o
 }, 120_000);
 
 test.skipIf(!canMountDisk())(
-  "53100, a disk that is full: a worker process keeps every result and writes it when there is room",
+  "a worker process keeps every result while the disk is full (53100), and writes it when there is room",
   async () => {
     const report = await resultsOnFullDisk(db.url);
     figures("disk full", report);

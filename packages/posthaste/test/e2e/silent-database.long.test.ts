@@ -23,10 +23,10 @@ function expectInTime(report: SilentDatabaseReport): void {
     expect(["CLOSED", "DATABASE_UNAVAILABLE"]).toContain(code);
 }
 
-test("SIGTERM while a network swallows every byte: workers exit within their grace and 5 s, calls end", async () => {
+test("workers exit within their grace and 5 s of SIGTERM, and calls end, while the network swallows every byte", async () => {
   expectInTime(await throughSilentProxy(db.url, stopWhileSilent));
 }, 180_000);
 
-test("SIGTERM while every process of the server stands still: the same", async () => {
+test("workers exit within their grace and 5 s of SIGTERM, and calls end, while every process of the server stands still", async () => {
   expectInTime(await onFrozenServer(stopWhileSilent));
 }, 180_000);

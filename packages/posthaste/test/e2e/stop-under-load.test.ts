@@ -8,7 +8,7 @@ test.each([
   ["SIGTERM", { graceMs: 200 }],
   ["a second SIGTERM", { graceMs: 60_000, hurryAfterMs: 200 }],
 ])(
-  "%s under load: the process exits with 0 and holds nothing, and another one does the rest at no cost",
+  "a worker process that gets %s under load exits with 0 and holds no task, and another process completes the rest and spends no retry",
   async (_, options) => {
     const report = await stoppedWorker({ url: db.url, delayMs: 300, ...options });
     expect(report).toMatchObject({

@@ -57,7 +57,7 @@ async function workers(): Promise<WorkerRow[]> {
   return db.sql<WorkerRow>("select pid, state from posthaste.workers order by started_at");
 }
 
-/** The pids of the living children, once there are so many. */
+/** The pids of the living children, once there are `count` of them. */
 async function children(count: number): Promise<number[]> {
   return waitUntil(`${count} children`, async () => {
     const pids = (await workers()).map(({ pid }) => pid).filter(isAlive);
@@ -81,11 +81,11 @@ async function said(words: string, from = supervisor): Promise<Readonly<Record<s
 
 async function beginOne() {
   const handle = await app.send(waitForGo);
-  const pid = await waitUntil("the body to begin", () => pidOfBody(folder));
+  const pid = await waitUntil("the handler to begin", () => pidOfBody(folder));
   return { handle, pid };
 }
 
-test("a child that is killed is replaced, and tasks go on; SIGTERM ends them all with 0", async () => {
+test("the supervisor replaces a killed child while tasks go on, and SIGTERM ends all children with 0", async () => {
   const started = await supervise(2);
   const [first = 0, second = 0] = await children(2);
   await runSome(20);
@@ -113,7 +113,7 @@ test("a child that is killed is replaced, and tasks go on; SIGTERM ends them all
   );
 });
 
-test("when the supervisor is killed its children stop by themselves, in good order", async () => {
+test("the children of a killed supervisor stop by themselves, in good order", async () => {
   const started = await supervise(2);
   const pids = await children(2);
 
@@ -123,14 +123,14 @@ test("when the supervisor is killed its children stop by themselves, in good ord
   expect((await workers()).map(({ state }) => state)).toEqual(["stopped", "stopped"]);
 });
 
-test("one signal, though it comes to a child twice, lets its task end", async () => {
+test("a child that gets one signal twice, from the terminal and from its supervisor, lets its task end", async () => {
   const started = await supervise(1);
   const { handle, pid } = await beginOne();
 
   process.kill(pid, "SIGINT"); // as a terminal or a process manager would, which signal the whole group
   started.kill("SIGINT");
-  await said("worker stops");
-  // Longer than an aborted body has before its task is given back: there is nothing else to wait for.
+  await said("worker stopping");
+  // Longer than an aborted handler has before its task is requeued: there is no condition to wait for.
   await sleep(1_500);
   writeFileSync(join(folder, "go"), "");
 
@@ -139,26 +139,26 @@ test("one signal, though it comes to a child twice, lets its task end", async ()
   expect(readFileSync(join(folder, "begun"), "utf8").trim().split("\n")).toHaveLength(1);
 });
 
-test("a second signal hurries the children: what runs is given back at once", async () => {
+test("a second signal makes the children requeue their running tasks at once", async () => {
   const started = await supervise(1);
   const { handle } = await beginOne();
 
   started.kill("SIGTERM");
-  await said("worker stops");
+  await said("worker stopping");
   started.kill("SIGTERM");
 
-  await said("did not stop when it was told to");
-  writeFileSync(join(folder, "go"), ""); // the body itself holds the process
+  await said("did not stop when aborted");
+  writeFileSync(join(folder, "go"), ""); // the handler itself holds the process
   expect(await started.exited).toBe(0);
   expect(await handle.info()).toMatchObject({ status: "PENDING" });
 });
 
-test("a child that dies while stopping makes the exit code 1", async () => {
+test("the supervisor exits with 1 if a child dies while stopping", async () => {
   const started = await supervise(2);
   const { pid } = await beginOne();
 
   started.kill("SIGTERM");
-  await said("worker stops");
+  await said("worker stopping");
   process.kill(pid, "SIGKILL");
 
   expect(await started.exited).toBe(1);

@@ -7,7 +7,7 @@ import { expect, inject, test } from "vitest";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 
-test("the tests of the example pass in Node's own runner", async () => {
+test("the tests of the testing example pass in Node's own runner", async () => {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ["--import", "tsx", "--test", "--test-reporter", "tap", "examples/testing/orders.test.ts"],

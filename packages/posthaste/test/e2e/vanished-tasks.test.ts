@@ -2,7 +2,7 @@ import { expect, inject, test } from "vitest";
 import { vanishedTasks } from "../scenarios/vanished-tasks.ts";
 import { figures } from "../support/figures.ts";
 
-test("waits end when a restored database does not know their task or run; others go on", async () => {
+test("a wait ends when a restored database does not know its task or run, and other waits go on", async () => {
   const { endedAfterMs, ...ends } = await vanishedTasks(inject("serverUrl"));
   figures("waits in a restored database", { endedAfterMs });
   expect(ends).toEqual({

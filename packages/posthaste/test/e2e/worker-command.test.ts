@@ -12,7 +12,7 @@ const app = join(folder, "app.ts");
 writeFileSync(
   app,
   `import { defineTask, posthaste } from "posthaste";
-   setInterval(() => undefined, 1_000); // what a careless app leaves running
+   setInterval(() => undefined, 1_000); // a timer that a careless app leaves running
    export const app = posthaste({ tasks: [defineTask({ name: "greet", run: () => "hello" })] });`,
 );
 
@@ -34,7 +34,7 @@ function configOf({ log }: WorkerProcess): unknown {
   return log.find(({ message }) => message === "effective config")?.["config"];
 }
 
-test("flags reach the worker, and its log says how much it takes on", async () => {
+test("flags reach the worker, and its log shows its concurrency config", async () => {
   const flags = `--concurrency 8 --queues mail,bulk other --queue-priorities mail=1,bulk=50
     --queue-max-concurrency bulk=5 --max-claim-batch 3 --max-claim-per-worker 6 --coalesce-notifies 7 --threads 2
     --name ada --shutdown-grace-ms 100`;
@@ -67,7 +67,7 @@ test("a flag wins over its environment variable", async () => {
   });
 });
 
-test("what an app leaves open does not keep the command alive when the worker has stopped", async () => {
+test("a timer that the app leaves open does not keep the command alive after the worker has stopped", async () => {
   const started = await start([]);
   started.kill("SIGTERM");
   expect(await started.exited).toBe(0);

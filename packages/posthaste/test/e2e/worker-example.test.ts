@@ -7,7 +7,7 @@ import { repository, runExample } from "../support/run-example.ts";
 
 const example = join(repository, "examples/worker");
 
-it("the worker example says what happened, ends with 0 and leaves nothing behind", async ({
+it("the worker example prints its outcomes, exits with 0 and leaves nothing behind", async ({
   stage,
 }) => {
   const cwd = stage.directory();
@@ -31,7 +31,7 @@ it("the worker example says what happened, ends with 0 and leaves nothing behind
   expect(traces(server)).toEqual([]);
 });
 
-describe("the guides show parts of the example, word for word", () => {
+describe("the guides show parts of the worker example, word for word", () => {
   const sources = readdirSync(example)
     .filter((name) => name.endsWith(".ts"))
     .map((name) => readFileSync(join(example, name), "utf8"));

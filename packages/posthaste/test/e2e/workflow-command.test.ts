@@ -1,4 +1,4 @@
-/** `posthaste workflow`, and what `posthaste check` says about workflows. No database is asked. */
+/** `posthaste workflow`, and the report of `posthaste check` on workflows. Neither connects to a database. */
 import { expect, test } from "vitest";
 import { runPosthaste, useAppFiles, type Ran } from "../support/command-line.ts";
 
@@ -43,14 +43,14 @@ export const app = posthaste({ tasks: [fetchOrder], workflows: [wrong], queues: 
 );
 const none = appFile("none.ts", `${tasks}export const app = posthaste({ tasks: [charge] });`);
 
-test("list names them, nested ones too", async () => {
+test("list names workflows, also nested ones", async () => {
   expect(await posthaste("workflow", "list", shop)).toMatchObject({
     code: 0,
     stdout: "ship-order, version 2, 1 node\npay-order, version 1, 2 nodes\n",
   });
 });
 
-test("graph prints the one that is named, as text", async () => {
+test("graph prints the named workflow as text", async () => {
   expect(await posthaste("workflow", "graph", shop, "pay-order")).toEqual({
     code: 0,
     stderr: "",
@@ -65,7 +65,7 @@ test("graph prints the one that is named, as text", async () => {
   });
 });
 
-test("graph prints all, as a Mermaid chart", async () => {
+test("graph prints all workflows as a Mermaid chart", async () => {
   const { code, stdout } = await posthaste("workflow", "graph", shop, "--format", "mermaid");
 
   expect(code).toBe(0);
@@ -73,7 +73,7 @@ test("graph prints all, as a Mermaid chart", async () => {
   expect(stdout).toContain("    w1n0 --> w1n1\n");
 });
 
-test("graph prints the stored graph as JSON: one as an object, all as a list", async () => {
+test("graph prints one stored graph as a JSON object, and all as a list", async () => {
   const one = await posthaste("workflow", "graph", shop, "pay-order", "-f", "json");
   expect(JSON.parse(one.stdout)).toMatchObject({
     format: 1,
@@ -85,7 +85,7 @@ test("graph prints the stored graph as JSON: one as an object, all as a list", a
   expect(JSON.parse(all.stdout)).toMatchObject([{ name: "ship-order" }, { name: "pay-order" }]);
 });
 
-test("a workflow with problems is printed as far as it goes, with them: exit code 1", async () => {
+test("graph prints a workflow with problems and the problems, and exits with 1", async () => {
   const { code, stdout, stderr } = await posthaste("workflow", "graph", broken);
 
   expect(code).toBe(1);
@@ -107,7 +107,7 @@ test("check reports the problems of workflows and of the app around them, all at
   ]);
 });
 
-test("check names them when all is well", async () => {
+test("check names the workflows of a valid app", async () => {
   const { code, stdout } = await posthaste("check", shop);
 
   expect(code).toBe(0);
@@ -118,16 +118,16 @@ test("check names them when all is well", async () => {
 
 test.each([
   [
-    "a name that is none",
+    "an unknown name that is near a known one",
     ["graph", shop, "ship-ordr"],
     'there is no workflow "ship-ordr"; did you mean "ship-order"?',
   ],
-  ["a name like none", ["graph", shop, "x"], "known are ship-order, pay-order"],
+  ["an unknown name that is near no other", ["graph", shop, "x"], "known: ship-order, pay-order"],
   ["an app without workflows", ["graph", none], "has no workflows"],
-  ["a format that is none", ["graph", shop, "--format", "svg"], "text, mermaid, json"],
+  ["an unknown format", ["graph", shop, "--format", "svg"], "text, mermaid, json"],
   ["an unknown option", ["graph", shop, "--fromat", "json"], "Did you mean --format?"],
   ["an unknown command", ["grahp", shop], "Did you mean graph?"],
-])("exit code 2 for %s", async (_what, args, words) => {
+])("posthaste workflow exits with 2 for %s", async (_what, args, words) => {
   const { code, stderr } = await posthaste("workflow", ...args);
 
   expect(stderr).toContain(words);

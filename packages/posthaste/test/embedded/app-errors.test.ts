@@ -21,7 +21,7 @@ it("says that a setting is wrong", async ({ stage }) => {
   expect(failure).toMatchObject({
     code: "CONFIG_INVALID",
     retryable: false,
-    message: `${VARIABLE} is ${programs}, which holds no initdb and postgres`,
+    message: `${VARIABLE} is ${programs}, which contains no initdb and postgres`,
     cause: { name: "EmbeddedPostgresError" },
   });
 });

@@ -51,7 +51,7 @@ it("says what it found if nothing there runs", async ({ stage }) => {
   vi.stubEnv(VARIABLE, programs);
   await expect(useEmbeddedPostgres({ dir: stage.directory() })).rejects.toMatchObject({
     code: "CONFIG_INVALID",
-    message: `${VARIABLE} is ${programs}, which holds no initdb and postgres`,
+    message: `${VARIABLE} is ${programs}, which contains no initdb and postgres`,
   });
   for (const name of ["initdb", "postgres"]) {
     writeScript(path.join(programs, name), "echo wrong machine >&2; exit 1");

@@ -1,4 +1,4 @@
-/** The socket drops in the middle of a COMMIT: nobody knows whether it went through, and nothing is done twice. */
+/** The socket drops in the middle of a COMMIT: the worker does not know whether it was committed, and does nothing twice. */
 import { describe, expect, test } from "vitest";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -18,7 +18,7 @@ interface Cut {
   readonly toClient: Decide;
 }
 
-/** The link breaks once, at the first transaction that carries the stage's statement and a COMMIT: where, says `place`. */
+/** Breaks the link once, at the first transaction with the stage's statement and a COMMIT; `place` says where. */
 function cutAtCommit(stage: Stage, place: Place): Cut {
   let watched = -1;
   const cut: Cut = {
@@ -44,7 +44,7 @@ function cutAtCommit(stage: Stage, place: Place): Cut {
   return cut;
 }
 
-/** A letter and four bytes of length. */
+/** A query message begins with a letter and four bytes of length. */
 const QUERY_HEAD = 5;
 
 type Place = "before" | "inside" | "behind" | "answer";
@@ -52,11 +52,11 @@ type Place = "before" | "inside" | "behind" | "answer";
 const places: readonly (readonly [string, Place, { readonly commits: boolean }])[] = [
   ["everything but the COMMIT reaches the server", "before", { commits: false }],
   ["half of the COMMIT reaches the server", "inside", { commits: false }],
-  ["the COMMIT is the last that reaches the server", "behind", { commits: true }],
+  ["the COMMIT is the last message that reaches the server", "behind", { commits: true }],
   ["the server's answer to the COMMIT is lost", "answer", { commits: true }],
 ];
 
-/** Six tasks, two at a time. Fetching ahead makes a round trip of several statements, so that there is a COMMIT. */
+/** Runs six tasks, two at a time. With a prefetch buffer a round trip has several statements, so that there is a COMMIT. */
 async function runSix(cut: Cut) {
   const held = heldTask();
   const { hooks, events } = recordEvents();
@@ -72,7 +72,7 @@ async function runSix(cut: Cut) {
   expect(cut.times).toBe(1);
   expect(held.inputs().sort()).toEqual(["a", "b", "c", "d", "e", "f"]);
   expect(held.bodies.map(({ ctx }) => ctx.signal.aborted)).toEqual(Array(6).fill(false));
-  // Hooks are told of each once, whichever try wrote it.
+  // Each hook is called once for each task, whichever try wrote the event.
   for (const event of ["taskStarted", "taskCompleted"]) {
     const told = () => events.filter((each) => each.event === event).map(({ id }) => id);
     await expect.poll(() => new Set(told())).toEqual(new Set(handles.map(({ id }) => id)));
@@ -83,20 +83,20 @@ async function runSix(cut: Cut) {
   return { logger, said };
 }
 
-describe.each(places)("%s", (_, place, { commits }) => {
+describe.each(places)("a worker when %s", (_, place, { commits }) => {
   test.each(["claim", "start of a task fetched ahead"] as const)(
-    "at %s: each handler runs once and its result is stored once",
+    "runs each handler once and stores its result once, with the cut at the %s",
     async (stage) => {
       const { logger, said } = await runSix(cutAtCommit(stage, place));
       await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
-      // In each of these round trips tasks are claimed: whether it was committed shows in what the worker adopted.
-      const adopted = said().some((message) => message.startsWith("claims whose acknowledgement"));
+      // Each of these round trips claims tasks: the worker adopts them if the round trip was committed.
+      const adopted = said().some((message) => message.includes("confirmation was lost"));
       expect(adopted).toBe(commits);
     },
   );
 });
 
-/** Ends travel as one statement, which is its own transaction. */
+/** Breaks the link once, at the statement that writes ends, which is its own transaction. */
 function cutAtFinish(place: Place): Cut {
   let watched = -1;
   const cut: Cut = {
@@ -123,10 +123,10 @@ function cutAtFinish(place: Place): Cut {
 test.each([
   ["the ends do not reach the server", "before"],
   ["half of the statement reaches the server", "inside"],
-  ["the statement is the last that reaches the server", "behind"],
+  ["the statement is the last message that reaches the server", "behind"],
   ["the server's answer to the statement is lost", "answer"],
 ] as const)(
-  "finish: %s: each handler runs once and its result is stored once",
+  "a worker runs each handler once and stores its result once when %s",
   async (_, place) => {
     await runSix(cutAtFinish(place));
   },

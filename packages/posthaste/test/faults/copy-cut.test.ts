@@ -1,4 +1,4 @@
-/** The socket drops while tasks are copied: nobody knows whether they were stored, and each is there exactly once. */
+/** The socket drops during a COPY of tasks: the app does not know whether they were stored, and stores each exactly once. */
 import { describe, expect, test } from "vitest";
 import { defineTask } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -15,7 +15,7 @@ const note = defineTask({ name: "note", run: (text: string) => text });
 
 type Place = "before" | "between" | "behind" | "answer";
 
-/** The link breaks once, at the first COPY: where, says `place`. The lost answer is the one that follows the commit. */
+/** Breaks the link once, at the first COPY; `place` says where. The lost answer is the answer that follows the commit. */
 function cutAtCopy(place: Place, isCommitted: (bytes: Buffer) => boolean) {
   const cut = { times: 0, link: -1 };
   const toServer: Decide = (bytes, link) => {
@@ -40,14 +40,14 @@ function cutAtCopy(place: Place, isCommitted: (bytes: Buffer) => boolean) {
 const isCopied = (bytes: Buffer): boolean => answersIn(bytes) > 0;
 const isCommitted = (bytes: Buffer): boolean => bytes.includes("COMMIT\0", 0, "latin1");
 
-/** The end of the first table's rows. */
+/** The message that ends the rows of the first table. */
 const COPY_DONE = Buffer.from([99, 0, 0, 0, 4]);
 
 const places: readonly (readonly [string, Place])[] = [
-  ["nothing of it reaches the server", "before"],
+  ["no part of the COPY reaches the server", "before"],
   ["the rows of the first table reach the server", "between"],
-  ["all of it reaches the server", "behind"],
-  ["all is committed and the server's answer is lost", "answer"],
+  ["the whole COPY reaches the server", "behind"],
+  ["the COPY is committed and the server's answer is lost", "answer"],
 ];
 
 async function storedOnce(): Promise<string[]> {
@@ -57,8 +57,8 @@ async function storedOnce(): Promise<string[]> {
   return rows.map(({ input }) => input).sort();
 }
 
-describe.each(places)("%s", (_, place) => {
-  test("sends of one moment are each stored once", async () => {
+describe.each(places)("when %s", (_, place) => {
+  test("concurrent sends are each stored once", async () => {
     const { cut, ...faults } = cutAtCopy(place, isCopied);
     const { app } = await openWire(faults, { tasks: [note] });
     const texts = Array.from({ length: 32 }, (__, n) => `send ${n}`);
@@ -69,7 +69,7 @@ describe.each(places)("%s", (_, place) => {
     expect(await storedOnce()).toEqual([...texts].sort());
   });
 
-  test.each([500, 5_000])("%i of one call are each stored once", async (count) => {
+  test.each([500, 5_000])("%i tasks of one sendMany are each stored once", async (count) => {
     const { cut, ...faults } = cutAtCopy(place, isCommitted);
     const { app } = await openWire(faults, { tasks: [note] });
     const texts = Array.from({ length: count }, (__, n) => `many ${n}`);

@@ -1,8 +1,9 @@
-/** What a worker does while its database is away, what it does when it is back, and when it gives up. */
+/** A worker while its database is unreachable, after the database is back, and when the worker gives up. */
 import { expect, test } from "vitest";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import type { Fault } from "../support/fault-proxy.ts";
+import { withoutBlockedLoop } from "../support/loggers.ts";
 import { useHeldTasks } from "../worker/held-task.ts";
 import { isGreeting, saidOfDatabase, stages, useFaultyWires } from "./faulty-wire.ts";
 
@@ -11,7 +12,7 @@ useCleanTables(db);
 const openWire = useFaultyWires(db);
 const heldTask = useHeldTasks();
 
-/** A server that starts up for as long as the test says. */
+/** A server that answers 57P03, starting up, while `isAway` is true. */
 function switchable() {
   const server = {
     isAway: false,
@@ -30,7 +31,7 @@ function switchable() {
   return server;
 }
 
-test("what ends meanwhile waits, and is written in the order in which it ended", async () => {
+test("a worker keeps results during an outage and writes them in the order in which their tasks ended", async () => {
   const held = heldTask();
   const server = switchable();
   const { app, logger } = await openWire(server, { tasks: [held.task] });
@@ -54,7 +55,7 @@ test("what ends meanwhile waits, and is written in the order in which it ended",
   await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
 });
 
-test("a result that waited is dropped if its task was given to somebody else meanwhile", async () => {
+test("a worker drops a kept result if its task was taken away during the outage", async () => {
   const held = heldTask();
   const server = switchable();
   const { app, logger } = await openWire(server, { tasks: [held.task] });
@@ -72,11 +73,11 @@ test("a result that waited is dropped if its task was given to somebody else mea
     error: { code: "TAKEN_AWAY" },
   });
   await expect
-    .poll(() => logger.lines.filter(({ message }) => message.includes("late result was dropped")))
+    .poll(() => logger.lines.filter(({ message }) => message.includes("dropping its late result")))
     .toMatchObject([{ fields: { task: lost } }]);
 });
 
-test("a server that has become read-only is left for the one that new connections lead to", async () => {
+test("a worker leaves a server that has become read-only for the server that new connections lead to", async () => {
   const held = heldTask();
   let readOnlyUpTo = -1;
   let links = 0;
@@ -92,7 +93,7 @@ test("a server that has become read-only is left for the one that new connection
   await app.worker({ concurrency: 1 }).start();
   const handle = await app.send(held.task, "x");
   await held.begun(1);
-  readOnlyUpTo = links; // every link there is; what is opened from now on leads to the new primary
+  readOnlyUpTo = links; // every open link; new links lead to the new primary
   held.finishAll();
   expect(await handle.value({ timeoutMs: 30_000 })).toBe("x done");
   const next = await app.send(held.task, "y");
@@ -102,7 +103,7 @@ test("a server that has become read-only is left for the one that new connection
   await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
 });
 
-test("after dbRetryMaxAttempts failures in a row the worker stops, and stopped() says why", async () => {
+test("a worker stops after dbRetryMaxAttempts failures in a row, and stopped() rejects with the reason", async () => {
   const held = heldTask();
   const server = switchable();
   const { app, logger } = await openWire(server, {
@@ -115,13 +116,13 @@ test("after dbRetryMaxAttempts failures in a row the worker stops, and stopped()
   server.isAway = true;
   held.finishAll();
   await expect(worker.stopped()).rejects.toThrow(/starting up or shutting down/);
-  expect(logger.lines.map(({ message }) => message)).toContain("the worker cannot go on and stops");
+  expect(logger.lines.map(({ message }) => message)).toContain("worker failed; it stops");
   await worker.stop();
   expect(saidOfDatabase(logger)).toEqual(["gone"]);
-  expect(await handle.info()).toMatchObject({ status: "RUNNING" }); // for recovery: nobody knows that it ended
+  expect(await handle.info()).toMatchObject({ status: "RUNNING" }); // left to recovery: its end is not stored
 });
 
-test("a worker that cannot start gives up after dbRetryMaxAttempts failures as well, and start() says why", async () => {
+test("start() rejects with the reason after dbRetryMaxAttempts failures, and can be called again", async () => {
   const server = switchable();
   server.isAway = true;
   const { app, logger } = await openWire(server, {
@@ -132,11 +133,11 @@ test("a worker that cannot start gives up after dbRetryMaxAttempts failures as w
   await expect(worker.start()).rejects.toThrow(/starting up or shutting down/);
   expect(saidOfDatabase(logger)).toEqual(["gone"]);
   server.isAway = false;
-  await worker.start(); // it may be tried again
+  await worker.start(); // start() can be called again
   await expect.poll(() => db.sql("select from posthaste.workers")).toHaveLength(1);
 });
 
-test("a long outage is said once by each who noticed it, not once for every attempt", async () => {
+test("the worker and the listener each log a long outage once, not once for every retry", async () => {
   const held = heldTask();
   const server = switchable();
   const { app, logger, proxy } = await openWire(server, {
@@ -150,10 +151,12 @@ test("a long outage is said once by each who noticed it, not once for every atte
   proxy.cutAll();
   const from = logger.lines.length;
   await expect.poll(() => server.refusals).toBeGreaterThan(15);
-  const said = logger.lines.slice(from).filter(({ level }) => level !== "debug");
+  const said = withoutBlockedLoop(logger.lines.slice(from)).filter(
+    ({ level }) => level !== "debug",
+  );
   expect(said.map(({ message }) => message).sort()).toEqual([
-    "database unreachable; running tasks go on, retrying",
-    "listener lost its connection; polling until it is back",
+    "database unreachable; retrying, running tasks continue",
+    "listener lost its connection; polling until it reconnects",
   ]);
   server.isAway = false;
 });

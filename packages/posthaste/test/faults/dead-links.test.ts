@@ -12,7 +12,7 @@ useCleanTables(db);
 const note = defineTask({ name: "note", run: (text: string) => text });
 
 test.each([500, 6_000])(
-  "a network that swallows everything for %i ms, and its old links for good, holds a worker up for seconds only",
+  "a worker continues within seconds after a network that swallowed everything for %i ms, and its old links for good",
   async (awayMs) => {
     const { hostname: host, port } = new URL(db.url);
     const proxy = await startFaultProxy({
@@ -27,7 +27,7 @@ test.each([500, 6_000])(
       await app.worker().start();
       await (await app.send(note, "before")).value({ timeoutMs: 30_000 });
       proxy.swallow();
-      // Sent by somebody else; the worker is told by nobody, and asks on a link that is dead.
+      // Another app sends the task: the worker gets no notification, and polls on a dead link.
       const handle = await db.app().send(note, "after");
       await new Promise((resolve) => setTimeout(resolve, awayMs));
       proxy.speak();
@@ -37,7 +37,7 @@ test.each([500, 6_000])(
         .toBe("COMPLETED");
       expect(performance.now() - backAt).toBeLessThan(SOON_MS);
     } finally {
-      await proxy.close(); // what is dead cannot be said goodbye to
+      await proxy.close(); // before the app, which cannot close dead links in order
       await app.close();
     }
   },

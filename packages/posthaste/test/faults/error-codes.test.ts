@@ -1,4 +1,4 @@
-/** Every error by which a database says that it is away or that a statement was undone, at every stage that can meet it. */
+/** Every error with which a database reports that it is unreachable or that a statement was undone, at every stage that can meet it. */
 import { describe, expect, test } from "vitest";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -13,7 +13,7 @@ const heldTask = useHeldTasks();
 
 const TIMES = 2;
 
-/** Said instead of an answer to the statement, so many times. */
+/** Answers the stage's statement with the fault, TIMES times. */
 function insteadOfAnswer(stage: Stage, fault: Fault): Faults {
   const faults = { met: 0, toServer: (): Fault => "none" } as Faults;
   faults.toServer = (bytes) =>
@@ -23,7 +23,7 @@ function insteadOfAnswer(stage: Stage, fault: Fault): Faults {
   return faults;
 }
 
-/** The link breaks at the statement, and so many attempts to open another are refused. */
+/** Breaks the link at the stage's statement, and refuses the next TIMES connections. */
 function refusedGreeting(stage: Stage, code: string): Faults {
   let isCut = false;
   const faults = { met: 0, toServer: (): Fault => "none" } as Faults;
@@ -52,8 +52,8 @@ const kinds: Readonly<Record<string, (stage: Stage) => Faults>> = {
   "40001 (serialization failure)": (stage) => insteadOfAnswer(stage, { error: "40001" }),
   "40P01 (deadlock)": (stage) => insteadOfAnswer(stage, { error: "40P01" }),
   "08006 (connection failure)": (stage) => insteadOfAnswer(stage, { fatal: "08006" }),
-  "08P01 (as a pooler says it)": (stage) => insteadOfAnswer(stage, { fatal: "08P01" }),
-  "08003 (and the link stays)": (stage) => insteadOfAnswer(stage, { error: "08003" }),
+  "08P01 (from a pooler)": (stage) => insteadOfAnswer(stage, { fatal: "08P01" }),
+  "08003 (the link stays open)": (stage) => insteadOfAnswer(stage, { error: "08003" }),
 };
 
 const ofTheLoop = [
@@ -65,7 +65,7 @@ const ofTheLoop = [
 
 describe.each(Object.entries(kinds))("%s", (_, make) => {
   test.each(ofTheLoop)(
-    "at %s: each body runs once, undisturbed, and is stored once",
+    "at the %s the worker runs each handler once, aborts none, and stores each result once",
     async (stage) => {
       const held = heldTask();
       const faults = make(stage);
@@ -85,23 +85,29 @@ describe.each(Object.entries(kinds))("%s", (_, make) => {
       expect(held.bodies.map(({ ctx }) => [ctx.attempt, ctx.signal.aborted])).toEqual(
         Array.from({ length: 4 }, () => [1, false]),
       );
-      await expect.poll(() => saidOfDatabase(logger)).toEqual(["gone", "back"]);
+      await expect.poll(() => saidOfDatabase(logger).at(-1)).toBe("back");
+      // There is usually one outage. There are two if the worker reconciles its claims and then waits for a slot to start the task again.
+      const outages = saidOfDatabase(logger).length / 2;
+      expect(outages).toBeLessThanOrEqual(TIMES);
+      expect(saidOfDatabase(logger)).toEqual(
+        Array.from({ length: outages }, () => ["gone", "back"]).flat(),
+      );
     },
   );
 
-  test("at listen: the listener comes back and wakes the worker; the worker never stopped", async () => {
+  test("at LISTEN the listener reconnects and wakes the worker, which never stopped", async () => {
     const held = heldTask();
     const faults = make("listen");
     const { app, logger } = await openWire(faults, {
       tasks: [held.task],
-      // Only a notification can wake it in time.
+      // Only a notification can wake the worker in time.
       resilience: { notifyPollIntervalMs: 300_000, dbRetryInitialMs: 100 },
     });
     await app.worker().start();
     const listens = () => logger.lines.filter(({ message }) => message.startsWith("listener lost"));
     await expect.poll(() => faults.met).toBe(TIMES);
     expect(listens().length).toBeGreaterThan(0);
-    // The first may be found by the look after the return, the second is told by a notification.
+    // The claim after the reconnection may find the first task; a notification announces the second.
     for (const [n, text] of ["x", "y"].entries()) {
       const handle = await db.app().send(held.task, text);
       await held.begun(n + 1);

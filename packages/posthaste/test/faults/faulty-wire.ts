@@ -1,4 +1,4 @@
-/** A wire to the test's database on which a test says what goes wrong, and when. */
+/** A connection to the test's database on which the test chooses the faults and their time. */
 import { afterEach } from "vitest";
 import type { AppConfig, Posthaste } from "../../src/index.ts";
 import { posthaste } from "../../src/index.ts";
@@ -7,7 +7,7 @@ import type { TestDatabase } from "../support/database.ts";
 import { startFaultProxy, type Decide, type FaultProxy } from "../support/fault-proxy.ts";
 import { recordingLogger } from "../support/loggers.ts";
 
-/** The statements by which a worker's stages are known on the wire. */
+/** The statements by which a fault recognises the stages of a worker. */
 export const stages = {
   "start of a worker": /insert into "posthaste"\.workers/,
   claim: /delete from "posthaste"\.ready_tasks/,
@@ -30,7 +30,7 @@ export type OpenWire = (
   config: Omit<AppConfig, "database" | "logger">,
 ) => Promise<FaultyWire>;
 
-/** Pauses are the shortest there are, so that a test takes no longer than it must. To be called after useDatabase. */
+/** Retry delays are the shortest that are allowed, to keep the tests short. Call it after useDatabase. */
 export function useFaultyWires(db: TestDatabase): OpenWire {
   const opened: { close(): Promise<void> }[] = [];
   afterEach(async () => {
@@ -45,10 +45,10 @@ export function useFaultyWires(db: TestDatabase): OpenWire {
     const logger = recordingLogger();
     const app = posthaste({
       logger,
-      directStart: false,
+      directStart: false, // faults recognise the statements of claim, start and finish
       resilience: { dbRetryInitialMs: 100, dbRetryMaxMs: 500 },
       ...config,
-      // Not prepared: a prepared statement goes by its name, and a fault could not know it by its text.
+      // Not prepared: a prepared statement is sent by its name, and a fault recognises a statement by its text.
       database: { url: url.href, preparedStatements: false },
     });
     opened.push(app, proxy);
@@ -58,7 +58,7 @@ export function useFaultyWires(db: TestDatabase): OpenWire {
 
 const noFault = (): "none" => "none";
 
-/** What a worker said of its database, in order: that it went, that it is back. */
+/** The log lines of a worker about its database, in order, as "gone" and "back". */
 export function saidOfDatabase({ lines }: CollectingLogger): string[] {
   return lines
     .filter(({ message }) => /^database (unreachable|refused|reachable again)/.test(message))
@@ -70,7 +70,7 @@ export function isGreeting(bytes: Buffer): boolean {
   return bytes.length >= 8 && bytes.readInt32BE(4) === 196_608;
 }
 
-/** Cuts a link once, at what matches: before it arrives, or when the server has answered. */
+/** Cuts a link once, at the first matching statement: before it arrives, or when the server has answered. */
 export function cutOnce(what: RegExp, place: "question" | "answer") {
   const cut = { times: 0, link: -1 };
   const toServer: Decide = (bytes, link) => {

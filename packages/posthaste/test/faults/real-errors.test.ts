@@ -1,4 +1,4 @@
-/** Errors that PostgreSQL itself gives, made to happen: nothing stands between the worker and the server. */
+/** Errors that PostgreSQL itself raises: the worker is connected to the server without a proxy. */
 import pg from "pg";
 import { expect, test } from "vitest";
 import { posthaste } from "../../src/index.ts";
@@ -17,7 +17,7 @@ const heldTask = useHeldTasks();
 
 const resilience = { dbRetryInitialMs: 100, dbRetryMaxMs: 500 };
 
-/** Every session of Posthaste's in this database, one role's only if it is named. */
+/** Terminates every session of Posthaste in this database, or only the sessions of one role. */
 async function terminateAll(role = "%"): Promise<number> {
   const rows = await db.sql(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -27,7 +27,7 @@ async function terminateAll(role = "%"): Promise<number> {
   return rows.length;
 }
 
-test("57P01: every session terminated while bodies run, three times: they end undisturbed and are stored", async () => {
+test("57P01: handlers end undisturbed and their results are stored when every session is terminated three times", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task], logger, resilience });
@@ -44,7 +44,7 @@ test("57P01: every session terminated while bodies run, three times: they end un
   expect(held.bodies.map(({ ctx }) => ctx.signal.aborted)).toEqual([false, false, false]);
 });
 
-test("53300: a worker without a connection to be had starts when there is one, and comes back after it lost all", async () => {
+test("53300: a worker starts when a connection is free, and reconnects after it lost all connections", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const role = `few_${crypto.randomUUID().slice(0, 8)}`;
@@ -81,7 +81,7 @@ test("53300: a worker without a connection to be had starts when there is one, a
   }
 });
 
-test("40P01: the worker's finish is the victim of a real deadlock, and is written all the same", async () => {
+test("40P01: the worker writes the ends of its tasks after their statement is the victim of a real deadlock", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task], logger, resilience });
@@ -92,14 +92,14 @@ test("40P01: the worker's finish is the victim of a real deadlock, and is writte
   const rival = new pg.Client(db.url);
   await rival.connect();
   try {
-    // Patient, so that the worker is the one whose wait is found to be part of a deadlock.
+    // The long deadlock_timeout leaves it to the worker's session to find the deadlock.
     await rival.query("set deadlock_timeout = '60s'");
     await rival.query("begin");
     const lock = "select from posthaste.active_tasks where task_id = $1 for update";
     await rival.query(lock, [high]);
-    held.finishAll(); // both in one statement, which locks in the order of ids
+    held.finishAll(); // one statement writes both ends, and locks in the order of ids
     await untilWaiting(db, 1);
-    await rival.query(lock, [low]); // returns when the worker has been told 40P01
+    await rival.query(lock, [low]); // returns when the worker has received 40P01
     await rival.query("rollback");
   } finally {
     await rival.end();
@@ -111,7 +111,7 @@ test("40P01: the worker's finish is the victim of a real deadlock, and is writte
   expect(held.inputs().sort()).toEqual(["a", "b"]);
 });
 
-test("57P03: a worker that comes while the server is shutting down starts when it is up again", async () => {
+test("57P03: a worker that is started while the server shuts down starts when the server is up again", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const server = await startStoppableServer();
@@ -125,7 +125,7 @@ test("57P03: a worker that comes while the server is shutting down starts when i
       logger.lines.find(({ message }) => message.startsWith("database unreachable")),
     );
     expect(String(refusal.fields["error"])).toContain("starting up or shutting down");
-    await last.end(); // now it stops
+    await last.end(); // now the server stops
     await server.startAgain();
     await starting;
     const handle = await app.send(held.task, "x");

@@ -1,4 +1,4 @@
-/** Closing an app, and stopping a worker that has not started, while the database says nothing. */
+/** Closing an app, and stopping a worker that has not started, while the database does not answer. */
 import { expect, test } from "vitest";
 import { defineTask, posthaste } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
@@ -14,7 +14,7 @@ async function timed(work: Promise<unknown>): Promise<number> {
   return performance.now() - begunAt;
 }
 
-test("a transaction of a task that the database does not answer is ended, and the app closes", async () => {
+test("app.close() ends the transaction of a task that the database does not answer", async () => {
   await throughSilentProxy(db.url, async (stage) => {
     const begun = gate();
     const go = gate();
@@ -41,7 +41,7 @@ test("a transaction of a task that the database does not answer is ended, and th
   });
 }, 60_000);
 
-test("a worker that waits for a silent database to register stops when it is told to", async () => {
+test("stop() stops a worker that waits for a silent database to register", async () => {
   await throughSilentProxy(db.url, async (stage) => {
     const tasks = [defineTask({ name: "idle", run: () => null })];
     const app = posthaste({ database: stage.url, tasks, logger: silentLogger });
@@ -55,7 +55,7 @@ test("a worker that waits for a silent database to register stops when it is tol
   });
 }, 60_000);
 
-test("a database that is slow and answers is waited for", async () => {
+test("app.close() waits for a database that is slow and answers", async () => {
   const app = db.app();
   const note = defineTask({ name: "note", run: (text: string) => text });
   await app.send(note, "first", { key: "k" });
@@ -63,7 +63,7 @@ test("a database that is slow and answers is waited for", async () => {
   await db.sql("lock table posthaste.submissions in access exclusive mode");
   const sending = app.send(note, "second", { key: "l" });
   const closing = timed(app.close());
-  await new Promise((resolve) => setTimeout(resolve, 4_000)); // longer than a silent database is waited for
+  await new Promise((resolve) => setTimeout(resolve, 4_000)); // longer than close() waits for a silent database
   await db.sql("commit");
   expect((await sending).id).toBeTypeOf("string");
   expect(await closing).toBeGreaterThan(3_900);

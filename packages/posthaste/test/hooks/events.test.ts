@@ -1,4 +1,4 @@
-/** What hooks are told, by a real worker: each event once, in order, and only of what is stored. */
+/** The hooks of a real worker: each event is reported once, in order, and only after it is stored. */
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { defineTask, fail, fixed } from "../../src/index.ts";
@@ -21,8 +21,8 @@ const flaky = defineTask({
   run: () => fail("BUSY", "try again", { queue: 3 }),
 });
 
-describe("a run", () => {
-  test("is told when it starts and when it completes, with its attempt and its worker", async () => {
+describe("hooks of an attempt", () => {
+  test("taskStarted and taskCompleted are called with the attempt and the worker", async () => {
     const { hooks, events, about } = recordEvents();
     const app = db.app({ tasks: [greet], hooks });
     const worker = await app.worker().start();
@@ -44,7 +44,7 @@ describe("a run", () => {
     });
   });
 
-  test("says how long its body took", async () => {
+  test("taskCompleted reports how long the handler took", async () => {
     const { hooks, events } = recordEvents();
     const held = heldTask();
     const app = db.app({ tasks: [held.task], hooks });
@@ -52,7 +52,7 @@ describe("a run", () => {
     const handle = await app.send(held.task, "x");
     await held.begun(1);
     const since = performance.now();
-    await handle.info(); // takes its time
+    await handle.info(); // a round trip that takes some time
     const atLeast = performance.now() - since;
     held.finishAll();
     await handle.value({ timeoutMs: 30_000 });
@@ -61,7 +61,7 @@ describe("a run", () => {
       .toBeGreaterThanOrEqual(atLeast);
   });
 
-  test("that fails is told as a retry while there are any, then as a failure, each before the next start", async () => {
+  test("a failed attempt calls taskRetried while retries remain and then taskFailed, each before the next taskStarted", async () => {
     const { hooks, events, about } = recordEvents();
     const app = db.app({ tasks: [flaky], hooks });
     await app.worker().start();
@@ -79,7 +79,7 @@ describe("a run", () => {
     expect(events.at(-1)).toMatchObject({ event: "taskFailed", attempt: 2, error });
   });
 
-  test("that can be retried only after its deadline is told as a failure", async () => {
+  test("a failed attempt that could be retried only after its deadline calls taskFailed", async () => {
     const { hooks, about } = recordEvents();
     const late = defineTask({
       name: "late",
@@ -94,7 +94,7 @@ describe("a run", () => {
     await expect.poll(() => about(handle.id)).toEqual(["taskSent", "taskStarted", "taskFailed"]);
   });
 
-  test("that was fetched ahead is told when it starts, not when it is claimed", async () => {
+  test("a prefetched task calls taskStarted when it starts, not when it is claimed", async () => {
     const { hooks, about } = recordEvents();
     const held = heldTask();
     const app = db.app({ tasks: [held.task], hooks, prefetchBuffer: 2 });
@@ -108,7 +108,7 @@ describe("a run", () => {
     expect(about(second?.id ?? "")).toEqual(["taskSent", "taskStarted"]);
   });
 
-  test("that completes in a transaction of its own is told once, after the commit", async () => {
+  test("an attempt that completes in a transaction calls taskCompleted once, after the commit", async () => {
     const { hooks, about } = recordEvents();
     const transfer = defineTask({
       name: "transfer",
@@ -137,7 +137,7 @@ describe("a run", () => {
     }
   });
 
-  test("that lost its claim is not told as ended: the end of the new one is", async () => {
+  test("an attempt that lost its claim calls no hook at its end, and the new attempt calls taskCompleted", async () => {
     const { hooks, events, about } = recordEvents();
     const logger = recordingLogger();
     const held = heldTask();
@@ -149,7 +149,7 @@ describe("a run", () => {
     await held.begun(2);
     held.bodies[0]?.finish.open();
     await expect
-      .poll(() => logger.lines.some(({ message }) => message.includes("late result was dropped")))
+      .poll(() => logger.lines.some(({ message }) => message.includes("dropping its late result")))
       .toBe(true);
     expect(about(handle.id)).toEqual(["taskSent", "taskStarted", "taskStarted"]);
     held.finishAll();
@@ -157,7 +157,7 @@ describe("a run", () => {
     expect(events.at(-1)).toMatchObject({ event: "taskCompleted", attempt: 2 });
   });
 
-  test("whose result PostgreSQL refuses is told as failed", async () => {
+  test("an attempt whose result PostgreSQL refuses calls taskFailed", async () => {
     const { hooks, events, about } = recordEvents();
     const deep = defineTask({
       name: "deep",
@@ -172,8 +172,8 @@ describe("a run", () => {
   });
 });
 
-describe("a task that does not run", () => {
-  test("is told when it is cancelled, by whoever cancelled it", async () => {
+describe("hooks of cancelled and expired tasks", () => {
+  test("the app that cancels a waiting task calls taskCancelled", async () => {
     const { hooks, events, about } = recordEvents();
     const app = db.app({ tasks: [greet], hooks });
     const [one, two] = await app.sendMany(greet, ["a", "b"], { delayMs: 60_000, queue: "mail" });
@@ -191,7 +191,7 @@ describe("a task that does not run", () => {
     expect(about(one?.id ?? "")).toHaveLength(2);
   });
 
-  test("is told as cancelled when it was asked to stop, and not as completed", async () => {
+  test("a running task with a requested cancellation calls taskCancelled and not taskCompleted", async () => {
     const { hooks, about } = recordEvents();
     const held = heldTask();
     const app = db.app({ tasks: [held.task], hooks });
@@ -204,7 +204,7 @@ describe("a task that does not run", () => {
     await expect.poll(() => about(handle.id)).toEqual(["taskSent", "taskStarted", "taskCancelled"]);
   });
 
-  test("is told when it expires, found by a claim", async () => {
+  test("a claim that expires a task calls taskExpired", async () => {
     const { hooks, events, about } = recordEvents();
     const app = db.app({ tasks: [greet], hooks });
     const handle = await app.send(greet, "a", { goodUntil: new Date(Date.now() - 1_000) });
@@ -219,7 +219,7 @@ describe("a task that does not run", () => {
     });
   });
 
-  test("is told when it expires, found by the maintenance pass", async () => {
+  test("a maintenance pass that expires a task calls taskExpired", async () => {
     const { hooks, about } = recordEvents();
     const app = db.app({ tasks: [greet], hooks, recovery: { checkIntervalMs: 1_000 } });
     const handle = await app.send(greet, "a", {
@@ -231,7 +231,7 @@ describe("a task that does not run", () => {
   });
 });
 
-test("a worker is told when it has started and when it has stopped", async () => {
+test("a worker calls workerStarted when it has started and workerStopped when it has stopped", async () => {
   const { hooks, events } = recordEvents();
   const app = db.app({ tasks: [greet], hooks });
   const worker = await app.worker({ name: "one", queues: ["a", "b"] }).start();
@@ -241,7 +241,7 @@ test("a worker is told when it has started and when it has stopped", async () =>
   expect(events.slice(1)).toEqual([{ event: "workerStopped", ...event }]);
 });
 
-test("hooks that throw, reject or never end hold up nothing", async () => {
+test("hooks that throw, reject or never end do not delay the task", async () => {
   const logger = recordingLogger();
   const never = gate();
   const app = db.app({

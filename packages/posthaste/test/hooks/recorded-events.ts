@@ -1,4 +1,4 @@
-/** Hooks for every event that write down, in order, what they are told. */
+/** Hooks that record every event, in order. */
 import { hookKinds, type EventName } from "../../src/define/hooks.ts";
 import type { Hooks } from "../../src/index.ts";
 

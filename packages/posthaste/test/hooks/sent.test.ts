@@ -1,4 +1,4 @@
-/** What hooks are told of sends: each task that is new, once it is stored. */
+/** The taskSent hook is called once for each new task, after the task is stored. */
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { defineTask } from "../../src/index.ts";
@@ -11,15 +11,15 @@ useCleanTables(db);
 
 const greet = defineTask({ name: "greet", run: (name: string) => `hello ${name}` });
 
-describe("a task that is sent", () => {
-  test("is told by whoever sent it, once it is stored", async () => {
+describe("taskSent", () => {
+  test("is called by the app that sent the task, after the task is stored", async () => {
     const { hooks, events } = recordEvents();
     const app = db.app({ tasks: [greet], hooks });
     const { id } = await app.send(greet, "Ada", { queue: "mail" });
     expect(events).toEqual([{ event: "taskSent", id, name: "greet", queue: "mail" }]);
   });
 
-  test("is told for each of many, in their order, by a stream of them too", async () => {
+  test("is called for each task of sendMany in order, also for thousands of tasks", async () => {
     const { hooks, events } = recordEvents();
     const app = db.app({ tasks: [greet], hooks });
     const few = await app.sendMany(greet, ["a", { input: "b", key: "b" }]);
@@ -30,7 +30,7 @@ describe("a task that is sent", () => {
     expect(events.map(({ id }) => id)).toEqual([...few, ...many].map(({ id }) => id));
   });
 
-  test("is not told where the task stood already under its key", async () => {
+  test("is not called for a task that exists already under its key", async () => {
     const { hooks, events } = recordEvents();
     const app = db.app({ tasks: [greet], hooks });
     const first = await app.send(greet, "a", { key: "k" });
@@ -39,7 +39,7 @@ describe("a task that is sent", () => {
     expect(events.map(({ id }) => id)).toEqual([first.id]);
   });
 
-  test("is not told where it was refused", async () => {
+  test("is not called for a refused send", async () => {
     const { hooks, events } = recordEvents();
     const app = db.app({ tasks: [greet], hooks });
     await app.send(greet, "a", { key: "k" });
@@ -48,7 +48,7 @@ describe("a task that is sent", () => {
     expect(events).toHaveLength(1);
   });
 
-  test("in a transaction is told when it is inserted", async () => {
+  test("is called in a transaction when the task is inserted, before the commit", async () => {
     const { hooks, events } = recordEvents();
     const app = db.app({ tasks: [greet], hooks });
     const tx = new pg.Client(db.url);
@@ -64,7 +64,7 @@ describe("a task that is sent", () => {
     }
   });
 
-  test("from within a task is told", async () => {
+  test("is called for a task that a running task sends", async () => {
     const { hooks, events } = recordEvents();
     const parent = defineTask({
       name: "parent",

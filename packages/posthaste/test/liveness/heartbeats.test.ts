@@ -1,4 +1,4 @@
-/** Heartbeats of real workers: who writes them, when, and for which claim. */
+/** Heartbeats of real workers: their sender, their time and their claim. */
 import { expect, test } from "vitest";
 import { defineTask } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -19,7 +19,7 @@ async function beats(id: string): Promise<unknown[]> {
   );
 }
 
-test("a running task is vouched for by its runner, a fetched one by its claimer, under their claims", async () => {
+test("a worker writes heartbeats as runner of a running task and as claimer of a prefetched task, under their claims", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], recovery: often, prefetchBuffer: 1 });
   const worker = await app.worker({ concurrency: 1 }).start();
@@ -50,12 +50,12 @@ test("a running task is vouched for by its runner, a fetched one by its claimer,
   expect(runs?.["heartbeat_at"]).not.toBeNull();
 });
 
-test("a task shorter than an interval writes none", async () => {
+test("a worker writes no heartbeats for a task that is shorter than the interval", async () => {
   const nap = defineTask({
     name: "nap",
     run: () => new Promise<void>((resolve) => setTimeout(resolve, 1_200)),
   });
-  // All rounds together are longer than an interval; each is so much shorter that a busy machine does not stretch it to one.
+  // All rounds together are longer than an interval; each round is so much shorter that a busy machine does not stretch it to one.
   const recovery = { ...often, runnerHeartbeatIntervalMs: 4_000 };
   const app = db.app({ tasks: [nap], recovery });
   await app.worker({ concurrency: 20 }).start();
@@ -71,7 +71,7 @@ test("a task shorter than an interval writes none", async () => {
   ]);
 });
 
-test("they go on while the worker drains", async () => {
+test("heartbeats continue while the worker drains", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], recovery: often });
   const worker = await app.worker().start();
@@ -84,7 +84,7 @@ test("they go on while the worker drains", async () => {
   expect(await handle.value()).toBe("long done");
 });
 
-test("a task that blocks the event loop keeps its heartbeats, and what blocked is said", async () => {
+test("heartbeats continue while a handler blocks the event loop, and the worker logs the block", async () => {
   const logger = recordingLogger();
   const spin = defineTask({
     name: "spin",
@@ -106,10 +106,10 @@ test("a task that blocks the event loop keeps its heartbeats, and what blocked i
   );
   expect(row?.rows).toBeGreaterThanOrEqual(3);
   const said = (): string => logger.lines.map(({ message }) => message).join("\n");
-  await expect.poll(said).toContain("the event loop was blocked");
+  await expect.poll(said).toContain("event loop was blocked");
 });
 
-test("a snapshot of the worker is kept: load, processor, memory, lag, config", async () => {
+test("a worker stores a snapshot of its load, processor, memory, lag and config", async () => {
   const app = db.app({ tasks: [defineTask({ name: "idle", run: () => null })] });
   const worker = await app.worker({ concurrency: 3 }).start();
   await expect

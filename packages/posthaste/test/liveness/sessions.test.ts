@@ -1,4 +1,4 @@
-/** What workers do when the session that speaks for them is lost, or when others hold them for dead. */
+/** Workers whose liveness session is lost, or that other workers declare dead. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { defineTask, posthaste, TaskAborted } from "../../src/index.ts";
@@ -22,7 +22,7 @@ afterEach(async () => {
 const workers = (): Promise<object[]> =>
   db.sql("select worker_id, state, liveness_key from posthaste.workers order by started_at");
 
-test("sessions that are ended again and again are replaced within the grace: nobody is called dead", async () => {
+test("workers replace sessions that are ended repeatedly within the grace, and no worker is declared dead", async () => {
   const recovery = { crashGraceMs: 4_000 };
   const apps = Array.from({ length: 3 }, () => db.app({ tasks: [fine], recovery }));
   for (const app of apps) await app.worker().start();
@@ -39,10 +39,10 @@ test("sessions that are ended again and again are replaced within the grace: nob
   expect(after.map((row) => ({ ...row, liveness_key: 0 }))).toEqual(
     before.map((row) => ({ ...row, state: "running", liveness_key: 0 })),
   );
-  expect(after).not.toEqual(before); // the locks are others
+  expect(after).not.toEqual(before); // the locks have new keys
 });
 
-test("a worker that was declared dead lets go of its tasks, registers anew under another id, and works on", async () => {
+test("a worker that was declared dead aborts its tasks, registers under a new id, and continues", async () => {
   const held = heldTask("held", { onCrash: "requeue" });
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task, fine], logger, recovery: { crashGraceMs: 1_000 } });
@@ -62,7 +62,7 @@ test("a worker that was declared dead lets go of its tasks, registers anew under
     { worker_id: before, state: "dead" },
     { worker_id: worker.id, state: "running" },
   ]);
-  // The crash rule decided about what it had run, and the next life runs it again.
+  // The crash rule requeues the task of the dead worker, and the worker runs it again under its new id.
   await held.begun(2);
   held.bodies[1]?.finish.open();
   expect(await handle.value({ timeoutMs: 30_000 })).toBe("x done");
@@ -78,7 +78,7 @@ test("a worker that was declared dead lets go of its tasks, registers anew under
   await expect.poll(connections).toEqual([]);
 });
 
-test("a worker that cannot write heartbeats for too long stops its tasks and claims nothing; when it can again, they follow the crash rule, and it goes on", async () => {
+test("a worker that cannot write heartbeats aborts its tasks and claims none; when it can again, the crash rule decides about the tasks, and the worker continues", async () => {
   const held = heldTask("held", { onCrash: "requeue" });
   const once = heldTask("once");
   const { hostname, port } = new URL(db.url);
@@ -126,7 +126,7 @@ test("a worker that cannot write heartbeats for too long stops its tasks and cla
       error: { code: "WORKER_CRASHED" },
     });
     expect(once.inputs()).toEqual(["y"]);
-    // No other worker is there, so its own decision is the first.
+    // There is no other worker, so the worker's own decision is the first.
     expect(
       await db.sql("select reason, decision from posthaste.recoveries order by decision"),
     ).toEqual([
@@ -134,8 +134,8 @@ test("a worker that cannot write heartbeats for too long stops its tasks and cla
       { reason: "worker cut off", decision: "requeue" },
     ]);
     const said = logger.lines.map(({ message }) => message).join("\n");
-    expect(said).toContain("others may take the tasks");
-    expect(said).toContain("heartbeats are written again");
+    expect(said).toContain("other workers may take them");
+    expect(said).toContain("heartbeats stored again; claiming tasks again");
   } finally {
     held.finishAll();
     once.finishAll();

@@ -1,10 +1,10 @@
-/** When a worker is called dead, and every false alarm that one of the conditions prevents. */
+/** The conditions under which a worker is declared dead, and the false alarm that each condition prevents. */
 import { randomUUID } from "node:crypto";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { deathChannel } from "../../src/store/channels.ts";
 import type { Connection } from "../../src/store/connection.ts";
 import { lockClass } from "../../src/store/lock-keys.ts";
-import type { BeatReply, MissingWorker } from "../../src/store/queries/liveness.ts";
+import type { BeatReply, MissingWorker } from "../../src/store/queries/worker/liveness.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -14,12 +14,12 @@ const db = useDatabase();
 useCleanTables(db);
 const { liveness } = db.store;
 
-/** Rows are aged by it, so nobody waits for it; a busy machine takes less time than this from one statement to the next. */
+/** Tests move rows into the past by this time and do not wait for it; a busy machine needs less from one statement to the next. */
 const GRACE_MS = 5_000;
 let checker: Connection;
 
 beforeAll(async () => {
-  // Nobody is judged on a server that has not been up for the grace.
+  // No worker is declared dead on a server that has not been up for the grace.
   const isUp = `select where now() - pg_postmaster_start_time() > $1 * interval '1 millisecond'`;
   await waitUntil("a server that has been up for the grace", async () => {
     return (await db.sql(isUp, [GRACE_MS])).length > 0;
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  checker = await db.connect("vouches");
+  checker = await db.connect("heartbeats");
 });
 
 type Known = Pick<MissingWorker, "workerId" | "key">;
@@ -36,10 +36,10 @@ interface Registered extends Known {
   readonly session: Connection;
 }
 
-/** A worker whose session holds its lock, and which has just been heard. */
+/** A worker whose session holds its lock, and which has just written a heartbeat. */
 async function registered(): Promise<Registered> {
   const workerId = randomUUID();
-  const session = await db.connect("vouches");
+  const session = await db.connect("heartbeats");
   await db.store.registerWorker.register(session, {
     workerId,
     name: "w",
@@ -60,7 +60,7 @@ function beat({ workerId, key, session }: Registered): Promise<unknown> {
   return liveness.beat(session, { workerId, key, loopBlockedMs: 0, leading: "no" });
 }
 
-/** Its process is gone: the kernel closes the socket, PostgreSQL ends the session. */
+/** Acts as if the worker's process ended: the kernel closes the socket, and PostgreSQL ends the session. */
 async function gone(worker: Registered): Promise<void> {
   worker.session.destroy();
   await expect
@@ -78,7 +78,7 @@ async function stateOf({ workerId }: Known): Promise<unknown> {
   return row?.["state"];
 }
 
-/** Moves what is remembered of the worker into the past. */
+/** Moves a stored time of the worker into the past. */
 async function age(worker: Known, column: string, ms: number): Promise<void> {
   await db.sql(
     `update posthaste.workers set ${column} = ${column} - $2 * interval '1 millisecond' where worker_id = $1`,
@@ -92,7 +92,7 @@ async function graceOver(worker: Known): Promise<void> {
   await age(worker, "last_heartbeat_at", GRACE_MS);
 }
 
-test("a process that is gone is missed at once, and dead when its grace is over; everybody is told", async () => {
+test("a worker whose process is gone is missing at once and dead after the grace, and a notification announces its death", async () => {
   const worker = await registered();
   expect(await look()).toEqual([]);
   const heard: string[] = [];
@@ -111,7 +111,7 @@ test("a process that is gone is missed at once, and dead when its grace is over;
   expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(false);
 });
 
-test("the dead stay dead: their heartbeat is refused, and so is their goodbye", async () => {
+test("a dead worker stays dead: its heartbeat is refused, and its state does not become stopped", async () => {
   const worker = await registered();
   await gone(worker);
   await graceOver(worker);
@@ -122,10 +122,10 @@ test("the dead stay dead: their heartbeat is refused, and so is their goodbye", 
   expect(await stateOf(worker)).toBe("dead");
 });
 
-test("false alarm: its session was lost, and it is back under a new lock", async () => {
+test("a worker that lost its session and is back under a new lock is not declared dead", async () => {
   const worker = await registered();
   await gone(worker);
-  const session = await db.connect("vouches");
+  const session = await db.connect("heartbeats");
   const key = await liveness.takeLock(session);
   await beat({ ...worker, key, session });
   await graceOver(worker);
@@ -136,14 +136,14 @@ test("false alarm: its session was lost, and it is back under a new lock", async
   expect(row).toEqual({ lock_missing_since: null });
 });
 
-test("one that came back and is killed before anybody has seen its new lock is missed anew", async () => {
+test("a worker that came back and is killed before its new lock was seen is missing again", async () => {
   const worker = await registered();
   await gone(worker);
-  const session = await db.connect("vouches");
+  const session = await db.connect("heartbeats");
   const again = { ...worker, key: await liveness.takeLock(session), session };
   await beat(again);
   session.destroy();
-  // No look before it is gone: that would see the lock, and forget that the one before was missing.
+  // look() is not called before the session is gone: it would see the new lock and forget that the old lock was missing.
   await expect
     .poll(() =>
       db.sql("select from pg_locks where locktype = 'advisory' and objid = $1", [again.key]),
@@ -156,7 +156,7 @@ test("one that came back and is killed before anybody has seen its new lock is m
   expect(await liveness.declareDead(checker, again, GRACE_MS)).toBe(true);
 });
 
-test("false alarm: it has no lock, but it was heard since", async () => {
+test("a worker without a lock that has written a heartbeat since is not declared dead", async () => {
   const worker = await registered();
   await gone(worker);
   await graceOver(worker);
@@ -166,7 +166,7 @@ test("false alarm: it has no lock, but it was heard since", async () => {
   expect(await stateOf(worker)).toBe("running");
 });
 
-test("false alarm: it had been silent when its session ended, as a frozen process is: heartbeats decide", async () => {
+test("a worker that was silent before its session ended, as a frozen process is, is not declared dead by its lock", async () => {
   const worker = await registered();
   await age(worker, "last_heartbeat_at", 6_000);
   await gone(worker);
@@ -175,7 +175,7 @@ test("false alarm: it had been silent when its session ended, as a frozen proces
   expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(false);
 });
 
-test("false alarm: the server itself has not been up for the grace", async () => {
+test("no worker is declared dead while the server has not been up for the grace", async () => {
   const worker = await registered();
   await gone(worker);
   const [row] = await db.sql<{ up: number }>(
@@ -189,7 +189,7 @@ test("false alarm: the server itself has not been up for the grace", async () =>
   expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(true);
 });
 
-test("false alarm: somebody holds that very lock at the moment of the verdict", async () => {
+test("a worker is not declared dead while another session holds its lock", async () => {
   const worker = await registered();
   await gone(worker);
   await graceOver(worker);
@@ -203,7 +203,7 @@ test("false alarm: somebody holds that very lock at the moment of the verdict", 
   expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(true);
 });
 
-test("a worker without a session of its own is not judged by a lock", async () => {
+test("a worker without its own session is not missing when it holds no lock", async () => {
   const worker = await registered();
   await liveness.beat(worker.session, {
     workerId: worker.workerId,
@@ -220,7 +220,7 @@ test("a worker without a session of its own is not judged by a lock", async () =
 const ask = ({ workerId, key, session }: Registered): Promise<BeatReply> =>
   liveness.beat(session, { workerId, key, loopBlockedMs: 0, leading: "wants to" });
 
-test("one looks after the others: the second becomes it when the first is gone or steps down", async () => {
+test("one worker leads, and another takes over when the leader is gone or steps down", async () => {
   const [one, two] = [await registered(), await registered()];
   expect(await ask(one)).toMatchObject({ leads: true });
   expect(await ask(two)).toMatchObject({ leads: false, stepsIn: false });
@@ -231,7 +231,7 @@ test("one looks after the others: the second becomes it when the first is gone o
   expect(await ask(one)).toMatchObject({ leads: true });
 });
 
-test("for one that is frozen and keeps the lock, exactly one steps in, until it is heard again", async () => {
+test("exactly one worker steps in for a frozen leader that keeps the lock, until the leader writes a heartbeat", async () => {
   const three = [await registered(), await registered(), await registered()];
   const [frozen, ...others] = three.sort((a, b) => (a.workerId < b.workerId ? -1 : 1));
   if (frozen === undefined) throw new Error("three were asked for");
@@ -256,9 +256,9 @@ test("for one that is frozen and keeps the lock, exactly one steps in, until it 
   ]);
 });
 
-test("another schema's locks are nobody's business here", async () => {
+test("a lock of another schema does not prevent a worker from being declared dead", async () => {
   const worker = await registered();
-  const elsewhere = await db.connect("vouches");
+  const elsewhere = await db.connect("heartbeats");
   await elsewhere.query(statement(sql`select pg_advisory_lock($1::int, $2::int)`), [
     lockClass("elsewhere/liveness"),
     worker.key,
@@ -269,9 +269,9 @@ test("another schema's locks are nobody's business here", async () => {
   expect(await liveness.declareDead(checker, worker, GRACE_MS)).toBe(true);
 });
 
-test("keys differ from session to session, and none is taken that somebody holds", async () => {
+test("takeLock gives each session a key that no other session holds", async () => {
   const keys = await Promise.all(
-    Array.from({ length: 50 }, async () => liveness.takeLock(await db.connect("vouches"))),
+    Array.from({ length: 50 }, async () => liveness.takeLock(await db.connect("heartbeats"))),
   );
   expect(new Set(keys).size).toBe(50);
   expect(Math.min(...keys)).toBeGreaterThan(0);

@@ -1,9 +1,9 @@
 /** Concurrent claims skip rows that another transaction has locked, and no task is lost or claimed twice. */
 import { randomUUID } from "node:crypto";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Connection } from "../../src/store/connection.ts";
-import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
-import { noRules } from "../../src/store/queries/pick-ready.ts";
+import type { ClaimRequest } from "../../src/store/queries/claim/claim-tasks.ts";
+import { noRules } from "../../src/store/queries/claim/pick-ready.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import { BEGIN, COMMIT, ROLLBACK } from "../../src/store/transaction.ts";
 import { addReady, newQueue } from "../store/task-rows.ts";
@@ -31,58 +31,63 @@ const ways = [
   ["ranked", { rules: noRules }],
 ] as const;
 
-test.each(ways)("%s claim: a locked row is skipped without waiting", async (_, how) => {
-  const { ids, request } = await inLine(4);
-  const [holder, worker] = [await db.connect("reads"), await db.connect()];
-  await holder.query(BEGIN);
-  await holder.query(LOCK, [ids[1]]);
-  expect(await claim(worker, { ...request, ...how })).toEqual(new Set([ids[0], ids[2]]));
-  await holder.query(COMMIT);
-});
+describe("concurrent claims", () => {
+  test.each(ways)("%s claim: skips a locked row without waiting", async (_, how) => {
+    const { ids, request } = await inLine(4);
+    const [holder, worker] = [await db.connect("reads"), await db.connect()];
+    await holder.query(BEGIN);
+    await holder.query(LOCK, [ids[1]]);
+    expect(await claim(worker, { ...request, ...how })).toEqual(new Set([ids[0], ids[2]]));
+    await holder.query(COMMIT);
+  });
 
-test.each(ways)("%s claim: rows of an uncommitted claim are skipped", async (_, how) => {
-  const { ids, request } = await inLine(4);
-  const [other, worker] = [await db.connect(), await db.connect()];
-  await other.query(BEGIN);
-  expect(await claim(other, { ...request, ...how })).toEqual(new Set([ids[0], ids[1]]));
-  expect(await claim(worker, { ...request, ...how })).toEqual(new Set([ids[2], ids[3]]));
-  await other.query(COMMIT);
-});
+  test.each(ways)("%s claim: skips the rows of an uncommitted claim", async (_, how) => {
+    const { ids, request } = await inLine(4);
+    const [other, worker] = [await db.connect(), await db.connect()];
+    await other.query(BEGIN);
+    expect(await claim(other, { ...request, ...how })).toEqual(new Set([ids[0], ids[1]]));
+    expect(await claim(worker, { ...request, ...how })).toEqual(new Set([ids[2], ids[3]]));
+    await other.query(COMMIT);
+  });
 
-test.each(ways)("%s claim: rows of a claim that rolled back keep their place", async (_, how) => {
-  const { ids, request } = await inLine(3);
-  const [other, worker] = [await db.connect(), await db.connect()];
-  await other.query(BEGIN);
-  await claim(other, { ...request, ...how });
-  await other.query(ROLLBACK);
-  expect(await claim(worker, { ...request, ...how })).toEqual(new Set([ids[0], ids[1]]));
-  expect(await claim(worker, { ...request, ...how })).toEqual(new Set([ids[2]]));
-});
+  test.each(ways)(
+    "%s claim: finds the rows of a rolled-back claim in their place",
+    async (_, how) => {
+      const { ids, request } = await inLine(3);
+      const [other, worker] = [await db.connect(), await db.connect()];
+      await other.query(BEGIN);
+      await claim(other, { ...request, ...how });
+      await other.query(ROLLBACK);
+      expect(await claim(worker, { ...request, ...how })).toEqual(new Set([ids[0], ids[1]]));
+      expect(await claim(worker, { ...request, ...how })).toEqual(new Set([ids[2]]));
+    },
+  );
 
-test("six sessions claim at once and some roll back: each task is claimed once, without a deadlock", async () => {
-  const { ids, request } = await inLine(6_000);
-  const taken: string[] = [];
-  const seen = { full: 0, undone: 0 };
+  test("of six sessions with rollbacks claim each task once, without a deadlock", async () => {
+    const { ids, request } = await inLine(6_000);
+    const taken: string[] = [];
+    const seen = { full: 0, undone: 0 };
 
-  async function work(n: number): Promise<void> {
-    const session = await db.connect();
-    const wanted = { ...request, limit: 20 + n, ...(n % 2 === 0 ? {} : { rules: noRules }) };
-    for (let round = 1; ; round++) {
-      await session.query(BEGIN);
-      const claimed = [...(await claim(session, wanted))];
-      if (claimed.length === wanted.limit) seen.full++;
-      const isUndone = claimed.length > 0 && round % 7 === 0;
-      await session.query(isUndone ? ROLLBACK : COMMIT);
-      if (isUndone) seen.undone++;
-      else taken.push(...claimed);
-      if (claimed.length === 0) return;
+    async function work(n: number): Promise<void> {
+      const session = await db.connect();
+      const wanted = { ...request, limit: 20 + n, ...(n % 2 === 0 ? {} : { rules: noRules }) };
+      for (let round = 1; ; round++) {
+        await session.query(BEGIN);
+        const claimed = [...(await claim(session, wanted))];
+        if (claimed.length === wanted.limit) seen.full++;
+        const isUndone = claimed.length > 0 && round % 7 === 0;
+        await session.query(isUndone ? ROLLBACK : COMMIT);
+        if (isUndone) seen.undone++;
+        else taken.push(...claimed);
+        if (claimed.length === 0) return;
+      }
     }
-  }
 
-  // A session that finds nothing may have looked while others held rows that they then rolled back: hence twice.
-  for (let time = 0; time < 2; time++) await Promise.all([0, 1, 2, 3, 4, 5].map(work));
-  figures("6,000 tasks, concurrent claims", seen);
-  expect(taken).toHaveLength(ids.length);
-  expect(new Set(taken)).toEqual(new Set(ids));
-  expect(Math.min(seen.full, seen.undone)).toBeGreaterThan(10);
+    // A session that finds nothing may have looked while others held rows that they then rolled back: hence twice.
+    for (let time = 0; time < 2; time++) await Promise.all([0, 1, 2, 3, 4, 5].map(work));
+    figures("6,000 tasks, concurrent claims", seen);
+    expect(taken).toHaveLength(ids.length);
+    expect(new Set(taken)).toEqual(new Set(ids));
+    expect(Math.min(seen.full, seen.undone)).toBeGreaterThan(10);
+  });
 });

@@ -4,7 +4,7 @@
  */
 import type { CrashDecision } from "../../src/domain/crash-policy.ts";
 import type { RecoveryCause } from "../../src/domain/interruption.ts";
-import type { SettlingEdge } from "../../src/store/queries/settle-tasks.ts";
+import type { SettlingEdge } from "../../src/store/queries/settle/settle-tasks.ts";
 
 /** A row of whichever table holds it. Instants are steps; what the table does not have is null. */
 export interface ModelRow {
@@ -115,7 +115,7 @@ export class LifecycleModel {
     return "started";
   }
 
-  vouch(claim: IssuedClaim, role: "claimer" | "runner", lease: number): boolean {
+  heartbeat(claim: IssuedClaim, role: "claimer" | "runner", lease: number): boolean {
     const row = this.held(claim);
     if (row === undefined || (row.status === "CLAIMED") !== (role === "claimer")) return false;
     row.beat = this.now;
@@ -142,7 +142,7 @@ export class LifecycleModel {
     return true;
   }
 
-  /** What a claim is told that asks whether its end was written: undefined if it was not. */
+  /** The answer to a claim that asks whether its end was written: undefined if it was not. */
   ownCommit({ id, claimId }: IssuedClaim): string | undefined {
     const row = this.rows.get(id);
     if (row?.finished !== null && row?.claimId === claimId) return row.status;

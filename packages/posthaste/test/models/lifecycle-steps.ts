@@ -1,14 +1,14 @@
-/** Every step is taken by the tables and by the model, and both must say the same. */
+/** Every step is taken by the tables and by the model, and both must agree. */
 import { expect } from "vitest";
 import type { CrashDecision } from "../../src/domain/crash-policy.ts";
 import type { RecoveryCause } from "../../src/domain/interruption.ts";
 import type { Connection } from "../../src/store/connection.ts";
-import type { ClaimReply, ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
-import type { RecoveryCriteria } from "../../src/store/queries/recovery-causes.ts";
+import type { ClaimReply, ClaimRequest } from "../../src/store/queries/claim/claim-tasks.ts";
+import type { RecoveryCriteria } from "../../src/store/queries/recover/recovery-causes.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FIRST_PAGE, recovery } from "../store/recovery-steps.ts";
-import { vouchFor } from "../store/vouch-for.ts";
+import { sendHeartbeat } from "../store/send-heartbeat.ts";
 import { LifecycleModel, type End, type IssuedClaim, type ModelRow } from "./lifecycle-model.ts";
 import { ANY_WORKER, CAUSES, WORKERS, type Who, type Wish } from "./lifecycle-wishes.ts";
 import { passTime, STEP_MS } from "./stored-rows.ts";
@@ -37,7 +37,7 @@ export class Lifecycle {
   readonly #judgements: Judgement[] = [];
   readonly #note: (what: string) => void;
 
-  /** @param note called with what has happened, so that somebody can tell whether enough did */
+  /** @param note called with the name of each step that happened, so that a test can check its coverage */
   constructor(store: Store, db: Connection, note: (what: string) => void) {
     this.#store = store;
     this.#db = db;
@@ -58,14 +58,14 @@ export class Lifecycle {
       case "claim": {
         const { isAhead, limit } = wish;
         const request = this.#request(wish.worker, limit);
-        const claimTasks = isAhead ? this.#store.claimAhead : this.#store.claimAndStart;
+        const claimTasks = isAhead ? this.#store.prefetch : this.#store.claimAndStart;
         const reply = await claimTasks(this.#db, request);
         return this.#claimed(reply, request, isAhead ? LEASE : null);
       }
       case "start":
         return this.#start(this.#claimOf(wish.who, "CLAIMED"));
-      case "vouch":
-        return this.#vouch(this.#claimOf(wish.who), wish.isMistaken);
+      case "heartbeat":
+        return this.#heartbeat(this.#claimOf(wish.who), wish.isMistaken);
       case "settle":
         return this.#settle(this.#claimOf(wish.who, "RUNNING"), wish.end);
       case "complete and claim":
@@ -158,18 +158,18 @@ export class Lifecycle {
   }
 
   /** @param isMistaken a moment ago the claim was, or will be, of the other role */
-  async #vouch(claim: IssuedClaim | undefined, isMistaken: boolean): Promise<void> {
+  async #heartbeat(claim: IssuedClaim | undefined, isMistaken: boolean): Promise<void> {
     if (claim === undefined) return;
     const isOnlyClaimed = this.model.held(claim)?.status === "CLAIMED";
     const role = isOnlyClaimed !== isMistaken ? "claimer" : "runner";
     const heartbeat = { role, leaseMs: LEASE * STEP_MS } as const;
-    const heard = await vouchFor(this.#store, this.#db, [claim], heartbeat);
-    const isHeard = this.model.vouch(claim, role, LEASE);
+    const heard = await sendHeartbeat(this.#store, this.#db, [claim], heartbeat);
+    const isHeard = this.model.heartbeat(claim, role, LEASE);
     expect(heard.size).toBe(isHeard ? 1 : 0);
-    this.#note(`vouch as ${role}: ${isHeard ? "heard" : "refused"}`);
+    this.#note(`heartbeat as ${role}: ${isHeard ? "heard" : "refused"}`);
   }
 
-  /** Whoever knows that the body has not begun gives back; nobody else does anything else with such a claim. */
+  /** A CLAIMED task can only be released: its worker knows that the handler has not begun. */
   async #settle(claim: IssuedClaim | undefined, wish: End): Promise<void> {
     if (claim === undefined) return;
     const isOnlyClaimed = this.model.held(claim)?.status === "CLAIMED";
@@ -229,7 +229,7 @@ export class Lifecycle {
     }
   }
 
-  /** Any judgement that was ever made, however long ago: what has changed since is asked again. */
+  /** Applies any earlier judgement, however old: the statement checks its criteria again. */
   async #recover(which: number, wish: CrashDecision): Promise<void> {
     const judgement = latest(this.#judgements, which);
     if (judgement === undefined) return;
@@ -254,7 +254,7 @@ export class Lifecycle {
     }
   }
 
-  /** What has not begun is given back. */
+  /** A task that has not begun is released. */
   #ruled(claim: IssuedClaim, wish: CrashDecision): CrashDecision {
     return this.model.held(claim)?.status === "CLAIMED" && wish.decision === "requeue"
       ? { decision: "release" }
@@ -269,13 +269,13 @@ export class Lifecycle {
   }
 
   /** @param turn the status in which it is that claim's turn to do this */
-  #claimOf({ nth: which, isAnybody }: Who, turn?: ModelRow["status"]): IssuedClaim | undefined {
+  #claimOf({ nth: which, isAny }: Who, turn?: ModelRow["status"]): IssuedClaim | undefined {
     const { claims } = this.model;
     const fitting = claims.filter((claim) => {
       const row = this.model.held(claim);
       return row !== undefined && (turn === undefined || row.status === turn);
     });
-    return latest(isAnybody || fitting.length === 0 ? claims : fitting, which);
+    return latest(isAny || fitting.length === 0 ? claims : fitting, which);
   }
 }
 

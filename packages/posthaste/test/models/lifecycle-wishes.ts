@@ -1,11 +1,11 @@
-/** What may be done to tasks, in any order. */
+/** The steps that may be applied to tasks, in any order. */
 import fc from "fast-check";
 import type { CrashDecision } from "../../src/domain/crash-policy.ts";
 import type { RecoveryCause } from "../../src/domain/interruption.ts";
 import type { End } from "./lifecycle-model.ts";
 import { STEP_MS } from "./stored-rows.ts";
 
-/** Two that are registered, and one that nobody knows. */
+/** Two registered workers and one that is unknown. */
 export const WORKERS = [1, 2, 3].map((n) => `00000000-0000-4000-9000-00000000000${n}`);
 
 /** Why a task may be taken from its worker. */
@@ -21,11 +21,11 @@ export const CAUSES = [
   "shutdown",
 ] as const satisfies readonly RecoveryCause[];
 
-/** Which one, of those that there are: counted from the latest. */
+/** An index into the existing ones, counted from the latest. */
 const nth = fc.nat(3);
 
-/** Whose claim: one whose turn it is, or any that ever was. */
-const who = fc.record({ nth, isAnybody: fc.constantFrom(false, false, true) });
+/** A claim: one that is current, or any that ever was. */
+const who = fc.record({ nth, isAny: fc.constantFrom(false, false, true) });
 export type Who = typeof who extends fc.Arbitrary<infer Value> ? Value : never;
 
 const delay = fc.constantFrom(0, 0, 0, 1, 4);
@@ -60,8 +60,8 @@ const claim = fc.record({
 
 const start = fc.record({ do: fc.constant("start" as const), who });
 
-const vouch = fc.record({
-  do: fc.constant("vouch" as const),
+const heartbeat = fc.record({
+  do: fc.constant("heartbeat" as const),
   who,
   isMistaken: fc.constantFrom(false, false, false, true),
 });
@@ -71,7 +71,7 @@ const settle = fc.record({ do: fc.constant("settle" as const), who, end });
 const recover = fc.record({
   do: fc.constant("recover" as const),
   who,
-  /** By what was judged some time ago. */
+  /** By an earlier judgement. */
   isLate: fc.boolean(),
   nth: fc.nat(8),
   decision,
@@ -86,7 +86,7 @@ const wish = fc.oneof(
   { weight: 5, arbitrary: send },
   { weight: 8, arbitrary: claim },
   { weight: 3, arbitrary: start },
-  { weight: 3, arbitrary: vouch },
+  { weight: 3, arbitrary: heartbeat },
   { weight: 4, arbitrary: settle },
   fc.record({ do: fc.constant("complete and claim" as const), who, worker }),
   fc.record({ do: fc.constant("cancel" as const), nth }),
@@ -106,7 +106,7 @@ export const wishes: fc.Arbitrary<Wish[]> = fc
   .tuple(send, claim, fc.noBias(fc.array(wish, { maxLength: 80, size: "max" })))
   .map(([first, second, rest]) => [first, second, ...rest]);
 
-/** What a worker says of itself, besides its id. */
+/** The fields of a worker's registration, besides its id. */
 export const ANY_WORKER = {
   name: "w",
   hostname: "h",

@@ -4,7 +4,7 @@
  * POSTHASTE_MODEL_SEED=<what a failure has printed> to see it again.
  */
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { statement, type SqlText } from "../../src/store/sql.ts";
 import { BEGIN, ROLLBACK } from "../../src/store/transaction.ts";
 import { brokenLaws, type BrokenLaw } from "../support/broken-laws.ts";
@@ -21,8 +21,8 @@ const SEED = process.env["POSTHASTE_MODEL_SEED"];
 const ENOUGH_RUNS = 100;
 const MUST_HAPPEN = [
   "start: refused",
-  "vouch as claimer: refused",
-  "vouch as runner: refused",
+  "heartbeat as claimer: refused",
+  "heartbeat as runner: refused",
   "succeed: COMPLETED",
   "succeed: refused",
   "fail: refused",
@@ -41,37 +41,42 @@ const MUST_HAPPEN = [
   "recovered: skip, RUNNING",
   "recovered: requeue, PENDING",
 ];
-/** Below the threshold: in a run that takes longer, what was just heard would be old. */
+/** Below the threshold: in a run that takes longer, a new heartbeat would be old. */
 const LONGEST_RUN_MS = 4_000;
 
-test("rows are what the model says, whatever is done", { timeout: 3_600_000 }, async () => {
-  await waitUntil("a server that has been up for the threshold", isUp);
-  const connection = await db.connect();
-  const laws = (text: string): Promise<BrokenLaw[]> =>
-    connection.query<BrokenLaw>(statement(text as SqlText));
-  const happened = new Map<string, number>();
-  const note = (what: string): void => void happened.set(what, (happened.get(what) ?? 0) + 1);
+describe("lifecycle model", () => {
+  test("predicts every row after any sequence of steps", { timeout: 3_600_000 }, async () => {
+    await waitUntil("a server that has been up for the threshold", isUp);
+    const connection = await db.connect();
+    const laws = (text: string): Promise<BrokenLaw[]> =>
+      connection.query<BrokenLaw>(statement(text as SqlText));
+    const happened = new Map<string, number>();
+    const note = (what: string): void => void happened.set(what, (happened.get(what) ?? 0) + 1);
 
-  // Never committed: the next run finds nothing, and no disk is waited for.
-  const lives = fc.asyncProperty(wishes, async (wanted) => {
-    const startedAt = performance.now();
-    await connection.query(BEGIN);
-    try {
-      const lifecycle = new Lifecycle(db.store, connection, note);
-      await lifecycle.begin();
-      for (const each of wanted) {
-        await lifecycle.take(each);
-        const stored = await storedRows(connection, lifecycle.model.now);
-        fc.pre(performance.now() - startedAt < LONGEST_RUN_MS);
-        expect(stored).toEqual(lifecycle.model.rows);
+    // Never committed: the next run finds nothing, and no disk is waited for.
+    const property = fc.asyncProperty(wishes, async (wanted) => {
+      const startedAt = performance.now();
+      await connection.query(BEGIN);
+      try {
+        const lifecycle = new Lifecycle(db.store, connection, note);
+        await lifecycle.begin();
+        for (const each of wanted) {
+          await lifecycle.take(each);
+          const stored = await storedRows(connection, lifecycle.model.now);
+          fc.pre(performance.now() - startedAt < LONGEST_RUN_MS);
+          expect(stored).toEqual(lifecycle.model.rows);
+        }
+        expect(await brokenLaws(laws)).toEqual([]);
+      } finally {
+        await connection.query(ROLLBACK);
       }
-      expect(await brokenLaws(laws)).toEqual([]);
-    } finally {
-      await connection.query(ROLLBACK);
-    }
+    });
+    await fc.assert(property, {
+      numRuns: RUNS,
+      ...(SEED === undefined ? {} : { seed: Number(SEED) }),
+    });
+    if (RUNS >= ENOUGH_RUNS) expect(MUST_HAPPEN.filter((what) => !happened.has(what))).toEqual([]);
   });
-  await fc.assert(lives, { numRuns: RUNS, ...(SEED === undefined ? {} : { seed: Number(SEED) }) });
-  if (RUNS >= ENOUGH_RUNS) expect(MUST_HAPPEN.filter((what) => !happened.has(what))).toEqual([]);
 });
 
 async function isUp(): Promise<boolean> {

@@ -17,7 +17,7 @@ const counters = (runs: SqlText): SqlText => sql`
   ${runs} as "runs", coalesce(retry_count, 0) as "retries", coalesce(crash_count, 0) as "crashes"`;
 const BEGUN = sql`coalesce(attempt_no, (started_at is not null)::int)`;
 
-/** Of what has not come back into the line, the submission says it. */
+/** For a task that has not returned to its queue, the submission has it. */
 const due = at(sql`coalesce(enqueued_at, (
     select coalesce(sent.run_at, sent.sent_at) from posthaste.submissions as sent where sent.task_id = held.task_id))`);
 

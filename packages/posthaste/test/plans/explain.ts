@@ -81,7 +81,34 @@ async function explainNow(
 const SCANNED = statement(sql`
   select relname from pg_stat_xact_user_tables where schemaname = $1 and seq_scan > 0`);
 
-/** Tables of a schema that the session's transaction has read from end to end, inside functions too. */
+const SCAN_COUNTS = statement(sql`
+  select relname, seq_scan::float8 as count from pg_stat_xact_user_tables where schemaname = $1`);
+
+/**
+ * Tables of a schema that `call` reads from end to end, inside functions too; its changes are undone. Compared with the counts before
+ * it: PostgreSQL adds those of earlier transactions of the session which it has not reported yet.
+ */
+export async function scannedBy(
+  connection: Connection,
+  schema: string,
+  call: (on: Connection) => Promise<unknown>,
+): Promise<string[]> {
+  return undone(connection, async () => {
+    const before = await scanCounts(connection, schema);
+    await call(connection);
+    const after = await scanCounts(connection, schema);
+    return [...after].flatMap(([table, count]) =>
+      count > (before.get(table) ?? 0) ? [table] : [],
+    );
+  });
+}
+
+async function scanCounts(connection: Connection, schema: string): Promise<Map<string, number>> {
+  const rows = await connection.query<{ relname: string; count: number }>(SCAN_COUNTS, [schema]);
+  return new Map(rows.map(({ relname, count }) => [relname, count]));
+}
+
+/** Tables of a schema that a new session's transaction has read from end to end, inside functions too. */
 export async function scannedTables(connection: Connection, schema: string): Promise<string[]> {
   const rows = await connection.query<{ relname: string }>(SCANNED, [schema]);
   return rows.map(({ relname }) => relname);
@@ -96,7 +123,7 @@ async function undone<Answer>(connection: Connection, run: () => Promise<Answer>
   }
 }
 
-/** What the node itself touched: a node's figures include its children's, except those of writing CTEs. */
+/** The pages that the node itself touched: a node's figures include its children's, except those of writing CTEs. */
 function ownBuffers(node: PlanNode): number {
   return Math.max(0, allBuffers(node) - sum((node.Plans ?? []).map(allBuffers)));
 }
@@ -136,7 +163,7 @@ function asText(value: unknown): string {
   throw new TypeError(`a ${typeof value} among the values of a statement`);
 }
 
-/** What uuidArrayBytes has written. */
+/** Reads the format of uuidArrayBytes. */
 function uuidsOf(bytes: Buffer): string {
   const count = bytes.readInt32BE(12);
   const items = Array.from({ length: count }, (_, n) => 24 + 20 * n);

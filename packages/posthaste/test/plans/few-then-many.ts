@@ -1,12 +1,12 @@
 /** Calls whose size varies, for sessions that made their plans for few rows and then get many. */
 import { randomUUID } from "node:crypto";
-import type { RecoveryCriteria } from "../../src/store/queries/recovery-causes.ts";
-import type { SettlingEdge } from "../../src/store/queries/settle-tasks.ts";
+import type { RecoveryCriteria } from "../../src/store/queries/recover/recovery-causes.ts";
+import type { SettlingEdge } from "../../src/store/queries/settle/settle-tasks.ts";
 import type { Profile } from "../../src/store/session-settings.ts";
 import { sql, statement, type Db } from "../../src/store/sql.ts";
 import { recovery } from "../store/recovery-steps.ts";
 import { addActive, addReady, newQueue, type ActiveSeed, type Claim } from "../store/task-rows.ts";
-import { vouchFor } from "../store/vouch-for.ts";
+import { sendHeartbeat } from "../store/send-heartbeat.ts";
 import type { TestDatabase } from "../support/database.ts";
 
 export interface SizedCall {
@@ -65,7 +65,7 @@ const claiming: SizedCall = {
   },
 };
 
-/** What recovery finds, page by page, and what it moves. */
+/** Recovery finds tasks page by page, and moves them. */
 function recovering(criteria: RecoveryCriteria, seed: ActiveSeed): SizedCall {
   return {
     profile: "reads",
@@ -119,18 +119,18 @@ export const taskCalls: Readonly<Record<string, SizedCall>> = {
   },
   "settle, all succeed": settling("succeed"),
   "settle, all edges": settling("succeed", "fail", "retry", "requeue"),
-  vouch: {
-    profile: "vouches",
+  heartbeat: {
+    profile: "heartbeats",
     async prepare(db, rows) {
       const claims = await held(db, rows);
-      return (session) => vouchFor(db.store, session, claims);
+      return (session) => sendHeartbeat(db.store, session, claims);
     },
   },
   "adopt claims": {
     profile: "moves",
     async prepare(db, rows) {
       const claims = await held(db, rows);
-      return (session) => db.store.holdClaims.adopt(session, claims);
+      return (session) => db.store.storedClaims.adopt(session, claims);
     },
   },
   "report progress": {

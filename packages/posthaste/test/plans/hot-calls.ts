@@ -1,9 +1,9 @@
 /** Every statement that runs often, with the session it runs on, the indexes that serve it and what it may touch. */
-import { vouchFor } from "../store/vouch-for.ts";
+import { sendHeartbeat } from "../store/send-heartbeat.ts";
 import type { Profile } from "../../src/store/session-settings.ts";
-import type { ClaimRequest } from "../../src/store/queries/claim-tasks.ts";
-import { noRules, type ClaimRules } from "../../src/store/queries/pick-ready.ts";
-import type { SettledTask, SettlingEdge } from "../../src/store/queries/settle-tasks.ts";
+import type { ClaimRequest } from "../../src/store/queries/claim/claim-tasks.ts";
+import { noRules, type ClaimRules } from "../../src/store/queries/claim/pick-ready.ts";
+import type { TaskEnd, SettlingEdge } from "../../src/store/queries/settle/settle-tasks.ts";
 import type { Db } from "../../src/store/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimId, taskId, workerId, type Sizes } from "./million-rows.ts";
@@ -57,7 +57,7 @@ function ids(claims: readonly { readonly id: string }[]): string[] {
 function settles(
   running: readonly { readonly id: string; readonly claimId: string }[],
   ...edges: SettlingEdge[]
-): SettledTask[] {
+): TaskEnd[] {
   const error = { code: "BROKEN", error: '{"code":"BROKEN"}' };
   return running.map((claim, n) => {
     const edge = edges[n % edges.length] ?? "fail";
@@ -84,10 +84,11 @@ function readCall(what: string, n: number): HotCall {
   return {
     name: `read ${what}`,
     profile: "reads",
-    call: (store, db) => store.readTask.row(db, taskId(n)),
+    call: (store, db) => store.readTask(db, taskId(n)),
     answers: 1,
     indexes: [
       "active_tasks_id_idx",
+      "attempts_pkey",
       "finished_tasks_id_idx",
       "ready_tasks_claim_idx",
       "ready_tasks_id_idx",
@@ -120,9 +121,9 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       mostRows: 5_000,
     },
     {
-      name: "claim ahead",
+      name: "prefetch",
       profile: "moves",
-      call: (store, db) => store.claimAhead(db, request),
+      call: (store, db) => store.prefetch(db, request),
       indexes: ["ready_tasks_claim_idx", "submissions_pkey"],
       mostBuffers: 5_000,
     },
@@ -164,9 +165,9 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       mostBuffers: 2_000,
     },
     {
-      name: "vouch",
-      profile: "vouches",
-      call: (store, db) => vouchFor(store, db, [...claimed, ...running]),
+      name: "heartbeat",
+      profile: "heartbeats",
+      call: (store, db) => sendHeartbeat(store, db, [...claimed, ...running]),
       indexes: ["active_tasks_id_idx"],
       mostBuffers: 8_000,
     },
@@ -175,7 +176,7 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
       // cost every task an entry. What that costs is bounded here.
       name: "list claims",
       profile: "moves",
-      call: (store, db) => store.holdClaims.list(db, workerId(1)),
+      call: (store, db) => store.storedClaims.list(db, workerId(1)),
       answers: 100,
       indexes: [],
       scans: ["queues", "active_tasks"], // the former once: a row for each queue that was ever paused
@@ -185,7 +186,7 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
     {
       name: "adopt claims",
       profile: "moves",
-      call: (store, db) => store.holdClaims.adopt(db, claimed),
+      call: (store, db) => store.storedClaims.adopt(db, claimed),
       answers: 100,
       indexes: ["active_tasks_id_idx", "submissions_pkey"],
       mostBuffers: 1_000,
@@ -250,13 +251,6 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
     readCall("a running task", sizes.all),
     readCall("a finished task", sizes.finished),
     {
-      name: "read attempts",
-      profile: "reads",
-      call: (store, db) => store.readTask.attempts(db, taskId(sizes.finished)),
-      indexes: ["active_tasks_id_idx", "attempts_pkey", "finished_tasks_id_idx"],
-      mostBuffers: 100,
-    },
-    {
       name: "expire",
       profile: "reads",
       call: (store, db) => store.expireTasks(db, 1_000),
@@ -265,7 +259,7 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
     },
     {
       name: "a worker's beat",
-      profile: "vouches",
+      profile: "heartbeats",
       call: (store, db) =>
         store.liveness.beat(db, {
           workerId: workerId(1),
@@ -274,7 +268,7 @@ export function hotCalls(sizes: Sizes): readonly HotCall[] {
           leading: "no",
         }),
       indexes: ["workers_pkey", "ready_tasks_deadline_idx"],
-      // Whether anybody else is there: a row for each of a thousand workers, at worst twice.
+      // Whether there is another worker: a row for each of a thousand workers, at worst twice.
       scans: ["workers"],
       mostRows: 2_100,
       mostBuffers: 100,

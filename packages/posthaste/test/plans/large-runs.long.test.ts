@@ -1,5 +1,5 @@
 /** A session that has moved small runs moves a large one with as few pages as a session that has moved none. */
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
 import { figures } from "../support/figures.ts";
 import { RunMover } from "./large-runs.ts";
@@ -19,19 +19,21 @@ beforeAll(async () => {
     end $$`);
 });
 
-// "moves": as workers and starts do it. "migrations": the usual planner settings, as in psql or a caller's transaction.
-test.each(["moves", "migrations"] as const)(
-  "a session for %s",
-  async (profile) => {
-    const used = await db.connect(profile);
-    for (let life = 0; life < 7; life++) await new RunMover(db, used, 3).moveAll();
-    const usedPages = await new RunMover(db, used, SIZE).moveAll();
-    const newPages = await new RunMover(db, await db.connect(profile), SIZE).moveAll();
-    for (const [name, pages] of Object.entries(newPages)) {
-      const looked = usedPages[name] ?? 0;
-      figures(`${profile}, ${name}`, { new: pages, used: looked });
-      expect.soft(looked, name).toBeLessThan(2 * pages + SLACK);
-    }
-  },
-  240_000,
-);
+describe("large runs", () => {
+  // "moves": as workers and starts do it. "migrations": the usual planner settings, as in psql or a caller's transaction.
+  test.each(["moves", "migrations"] as const)(
+    "are moved with as few pages by a used session as by a new one, for %s",
+    async (profile) => {
+      const used = await db.connect(profile);
+      for (let life = 0; life < 7; life++) await new RunMover(db, used, 3).moveAll();
+      const usedPages = await new RunMover(db, used, SIZE).moveAll();
+      const newPages = await new RunMover(db, await db.connect(profile), SIZE).moveAll();
+      for (const [name, pages] of Object.entries(newPages)) {
+        const looked = usedPages[name] ?? 0;
+        figures(`${profile}, ${name}`, { new: pages, used: looked });
+        expect.soft(looked, name).toBeLessThan(2 * pages + SLACK);
+      }
+    },
+    240_000,
+  );
+});

@@ -1,6 +1,6 @@
 /** Recovery among half a million tasks and many earlier recoveries: it reads what is under way, and little else. */
 import { beforeAll, describe, expect, test } from "vitest";
-import type { RecoveryCriteria } from "../../src/store/queries/recovery-causes.ts";
+import type { RecoveryCriteria } from "../../src/store/queries/recover/recovery-causes.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { createStore } from "../../src/store/store.ts";
 import { recovery } from "../store/recovery-steps.ts";
@@ -66,81 +66,86 @@ const causes: RecoveryCriteria[] = [
   },
 ];
 
-// The plan of the first run, and the one that is kept after several.
-describe.each([1, 7])("planned %i times", (runs) => {
-  test.each(causes)("finding: $cause", async (criteria) => {
-    const connection = await db.connect("reads");
-    const page = { limit: 200, afterId: uuid(0) };
-    const found = await store.recoverTasks.find(connection, criteria, page);
-    expect(found.length).toBeGreaterThan(2);
-    const call = await prepare(
-      connection,
-      (one) => store.recoverTasks.find(one, criteria, page),
-      runs,
-    );
-    const plan = await explain(connection, call);
-    figures(`find: ${criteria.cause}`, { rows: found.length, buffers: plan.buffers });
-    expect(
-      plan.scannedTables.filter((table) => !["active_tasks", "workers"].includes(table)),
-    ).toEqual([]);
-    // A page is two hundred tasks, each with its submission, its flags and its earlier recoveries, at four pages each.
-    expect(plan.buffers).toBeLessThan(ACTIVE * 12);
+describe("recoverTasks", () => {
+  // The plan of the first run, and the one that is kept after several.
+  describe.each([1, 7])("after %i executions", (runs) => {
+    test.each(causes)("finds by index: $cause", async (criteria) => {
+      const connection = await db.connect("reads");
+      const page = { limit: 200, afterId: uuid(0) };
+      const found = await store.recoverTasks.find(connection, criteria, page);
+      expect(found.length).toBeGreaterThan(2);
+      const call = await prepare(
+        connection,
+        (one) => store.recoverTasks.find(one, criteria, page),
+        runs,
+      );
+      const plan = await explain(connection, call);
+      figures(`find: ${criteria.cause}`, { rows: found.length, buffers: plan.buffers });
+      expect(
+        plan.scannedTables.filter((table) => !["active_tasks", "workers"].includes(table)),
+      ).toEqual([]);
+      // A page is two hundred tasks, each with its submission, its flags and its earlier recoveries, at four pages each.
+      expect(plan.buffers).toBeLessThan(ACTIVE * 12);
+    });
+
+    test.each(causes)("moves by index: $cause", async (criteria) => {
+      const connection = await db.connect("reads");
+      const page = { limit: 100, afterId: uuid(0) };
+      const found = await store.recoverTasks.find(connection, criteria, page);
+      const decided = found.map(({ id: taskId, claimId }) =>
+        recovery({ id: taskId, claimId }, { decision: "requeue", due: { delayMs: 5 } }),
+      );
+      const call = await prepare(
+        connection,
+        (one) => store.recoverTasks.apply(one, criteria, decided, "admin"),
+        runs,
+      );
+      const plan = await explain(connection, call);
+      figures(`move: ${criteria.cause}`, { rows: found.length, buffers: plan.buffers });
+      expect(plan.nodes[0]?.["Actual Rows"]).toBe(found.length);
+      expect(
+        plan.scannedTables.filter((table) => !["active_tasks", "workers"].includes(table)),
+      ).toEqual([]);
+      // About thirty pages for each task; they count again for every step that reads what an earlier one has found.
+      expect(plan.buffers).toBeLessThan(20_000);
+    });
   });
 
-  test.each(causes)("moving: $cause", async (criteria) => {
+  test("listRecoveries of a task, or of all, reads few pages", async () => {
     const connection = await db.connect("reads");
-    const page = { limit: 100, afterId: uuid(0) };
-    const found = await store.recoverTasks.find(connection, criteria, page);
-    const decided = found.map(({ id: taskId, claimId }) =>
-      recovery({ id: taskId, claimId }, { decision: "requeue", due: { delayMs: 5 } }),
-    );
-    const call = await prepare(
-      connection,
-      (one) => store.recoverTasks.apply(one, criteria, decided, "admin"),
-      runs,
-    );
-    const plan = await explain(connection, call);
-    figures(`move: ${criteria.cause}`, { rows: found.length, buffers: plan.buffers });
-    expect(plan.nodes[0]?.["Actual Rows"]).toBe(found.length);
-    expect(
-      plan.scannedTables.filter((table) => !["active_tasks", "workers"].includes(table)),
-    ).toEqual([]);
-    // About thirty pages for each task; they count again for every step that reads what an earlier one has found.
-    expect(plan.buffers).toBeLessThan(20_000);
+    for (const taskId of [undefined, uuid(77)]) {
+      const call = await prepare(connection, (one) => store.listRecoveries(one, 100, taskId));
+      const plan = await explain(connection, call);
+      expect(plan.scannedTables).toEqual([]);
+      expect(plan.buffers).toBeLessThan(50);
+    }
   });
-});
 
-test("listing the recoveries of a task, or the latest of all, reads few pages", async () => {
-  const connection = await db.connect("reads");
-  for (const taskId of [undefined, uuid(77)]) {
-    const call = await prepare(connection, (one) => store.listRecoveries(one, 100, taskId));
-    const plan = await explain(connection, call);
-    expect(plan.scannedTables).toEqual([]);
-    expect(plan.buffers).toBeLessThan(50);
-  }
-});
-
-describe("where all is well", () => {
-  beforeAll(async () => {
-    await db.sql(`
+  describe("without a task to recover", () => {
+    beforeAll(async () => {
+      await db.sql(`
       update ${SCHEMA}.active_tasks set heartbeat_at = now() + interval '1 hour';
       update ${SCHEMA}.workers
          set last_heartbeat_at = now() + interval '1 hour', state = 'running', lock_missing_since = null;
       analyze ${SCHEMA}.active_tasks`);
-  });
+    });
 
-  test.each(causes.slice(0, 5))("finding looks no further: $cause", async (criteria) => {
-    const connection = await db.connect("reads");
-    const page = { limit: 200, afterId: uuid(0) };
-    const call = await prepare(
-      connection,
-      (one) => store.recoverTasks.find(one, criteria, page),
-      7,
+    test.each(causes.slice(0, 5))(
+      "finds none by reading the active tasks only: $cause",
+      async (criteria) => {
+        const connection = await db.connect("reads");
+        const page = { limit: 200, afterId: uuid(0) };
+        const call = await prepare(
+          connection,
+          (one) => store.recoverTasks.find(one, criteria, page),
+          7,
+        );
+        const plan = await explain(connection, call);
+        figures(`find nothing: ${criteria.cause}`, { buffers: plan.buffers });
+        expect(plan.nodes[0]?.["Actual Rows"]).toBe(0);
+        // The pages of what is under way, and no more.
+        expect(plan.buffers).toBeLessThan(400);
+      },
     );
-    const plan = await explain(connection, call);
-    figures(`find nothing: ${criteria.cause}`, { buffers: plan.buffers });
-    expect(plan.nodes[0]?.["Actual Rows"]).toBe(0);
-    // The pages of what is under way, and no more.
-    expect(plan.buffers).toBeLessThan(400);
   });
 });

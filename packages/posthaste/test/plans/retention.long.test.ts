@@ -1,15 +1,13 @@
 /** Retention among a million rows that are too young for it: it looks at what is old, and at little else. */
-import { beforeAll, expect, test } from "vitest";
-import type { Connection } from "../../src/store/connection.ts";
+import { beforeAll, describe, expect, test } from "vitest";
 import { migrate } from "../../src/store/migrate.ts";
-import type { PrunedBatch } from "../../src/store/queries/prune-records.ts";
-import { sql, statement, type Db } from "../../src/store/sql.ts";
+import type { PrunedBatch } from "../../src/store/queries/retention/prune-records.ts";
+import type { Db } from "../../src/store/sql.ts";
 import { createStore } from "../../src/store/store.ts";
-import { BEGIN } from "../../src/store/transaction.ts";
 import { idMadeAt } from "../retention/old-rows.ts";
 import { figures } from "../support/figures.ts";
 import { useDatabase } from "../support/database.ts";
-import { explain, prepare, scannedTables } from "./explain.ts";
+import { explain, prepare, scannedBy } from "./explain.ts";
 
 const SCHEMA = "filled";
 const MONTH = 720;
@@ -29,7 +27,7 @@ interface Batch {
   readonly call: (run: Db, keepHours: number) => Promise<unknown>;
   /** Rows that are old, and pages that a statement which deletes them may look at. */
   readonly mostBuffers: number;
-  /** What has no index on time, and is small. */
+  /** Small tables without an index on time. */
   readonly scans: readonly string[];
 }
 
@@ -91,64 +89,56 @@ async function fill(): Promise<void> {
     select ${id}, ${at}, 'h', 1, 'running', 1, 0, 0, 0, 0, 0, 0, '{}' from generate_series(1, 100000) as n`);
 }
 
-/** With the batch undone. */
-async function scannedBy(connection: Connection, call: Batch["call"]): Promise<string[]> {
-  await connection.query(BEGIN);
-  try {
-    await call(connection, MONTH);
-    return await scannedTables(connection, SCHEMA);
-  } finally {
-    await connection.query(statement(sql`rollback`));
-  }
-}
+describe("pruneRecords", () => {
+  test("reads the rows it deletes, also with a plan made on empty tables", async () => {
+    const early = await db.connect("reads");
+    for (const { call } of Object.values(batches))
+      await prepare(early, (run) => call(run, MONTH), 7);
+    await fill();
+    const late = await db.connect("reads");
 
-test("a batch looks at what it deletes, also by a plan from when the tables were empty", async () => {
-  const early = await db.connect("reads");
-  for (const { call } of Object.values(batches)) await prepare(early, (run) => call(run, MONTH), 7);
-  await fill();
-  const late = await db.connect("reads");
-
-  for (const [name, { call, mostBuffers, scans }] of Object.entries(batches)) {
-    for (const connection of [early, late]) {
-      const prepared = await prepare(connection, (run) => call(run, MONTH));
-      const { buffers, executionMs } = await explain(connection, prepared);
-      figures(name, { ms: executionMs, buffers });
-      expect.soft(buffers, name).toBeLessThan(mostBuffers);
-      const scanned = await scannedBy(connection, call);
-      expect
-        .soft(
-          scanned.filter((table) => !scans.includes(table)),
-          name,
-        )
-        .toEqual([]);
-      // Where nothing is old, there is next to nothing to look at.
-      const nothing = await prepare(connection, (run) => call(run, 2 * MONTH));
-      expect.soft((await explain(connection, nothing)).buffers, name).toBeLessThan(100);
+    for (const [name, { call, mostBuffers, scans }] of Object.entries(batches)) {
+      for (const connection of [early, late]) {
+        const prepared = await prepare(connection, (run) => call(run, MONTH));
+        const { buffers, executionMs } = await explain(connection, prepared);
+        figures(name, { ms: executionMs, buffers });
+        expect.soft(buffers, name).toBeLessThan(mostBuffers);
+        const scanned = await scannedBy(connection, SCHEMA, (on) => call(on, MONTH));
+        expect
+          .soft(
+            scanned.filter((table) => !scans.includes(table)),
+            name,
+          )
+          .toEqual([]);
+        // Where nothing is old, there is next to nothing to look at.
+        const nothing = await prepare(connection, (run) => call(run, 2 * MONTH));
+        expect.soft((await explain(connection, nothing)).buffers, name).toBeLessThan(100);
+      }
     }
-  }
-});
+  });
 
-test("100,000 that were sent long ago and ended lately are walked over, ten thousand at a time", async () => {
-  const sent = "now() - interval '40 days' + (n * 7919 % 100000) * interval '1 s'";
-  await db.sql(`
+  test("walks over 100,000 old tasks that ended lately, ten thousand at a time", async () => {
+    const sent = "now() - interval '40 days' + (n * 7919 % 100000) * interval '1 s'";
+    await db.sql(`
     with each as materialized (select ${idMadeAt(sent, tail)} as id from generate_series(1, 100000) as n), sent as (
       insert into ${SCHEMA}.submissions (task_id, name, queue, priority, input, sent_at)
       select id, 'some-task', 'default', 100, '{}', now() - interval '40 days' from each
     )
     insert into ${SCHEMA}.finished_tasks (task_id, enqueued_at, finished_at)
     select id, now(), now() from each`);
-  const connection = await db.connect("reads");
-  let from: string | null = null;
-  for (let batch = 0; batch < 10; batch++) {
-    const start: string | null = from;
-    const call = (run: Db): Promise<PrunedBatch> =>
-      store.pruneRecords.tasks(run, MONTH, 1_000, start);
-    const { buffers, executionMs } = await explain(connection, await prepare(connection, call));
-    figures("10,000 walked over", { ms: executionMs, buffers });
-    // Each row is looked at twice at most, and no submission is.
-    expect.soft(buffers).toBeLessThan(21_000);
-    from = (await call(connection)).reached;
-  }
-  const rest = await store.pruneRecords.tasks(connection, MONTH, 1_000, from);
-  expect(rest.pruned).toBe(1_000);
+    const connection = await db.connect("reads");
+    let from: string | null = null;
+    for (let batch = 0; batch < 10; batch++) {
+      const start: string | null = from;
+      const call = (run: Db): Promise<PrunedBatch> =>
+        store.pruneRecords.tasks(run, MONTH, 1_000, start);
+      const { buffers, executionMs } = await explain(connection, await prepare(connection, call));
+      figures("10,000 walked over", { ms: executionMs, buffers });
+      // Each row is looked at twice at most, and no submission is.
+      expect.soft(buffers).toBeLessThan(21_000);
+      from = (await call(connection)).reached;
+    }
+    const rest = await store.pruneRecords.tasks(connection, MONTH, 1_000, from);
+    expect(rest.pruned).toBe(1_000);
+  });
 });

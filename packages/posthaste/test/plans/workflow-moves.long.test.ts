@@ -1,6 +1,6 @@
-/** What moves a run looks at that run: also by plans from when the tables were empty, with a hundred thousand others beside it. */
+/** A statement that moves a run reads that run only, also with plans made on empty tables and a hundred thousand other runs. */
 import { randomUUID } from "node:crypto";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Connection } from "../../src/store/connection.ts";
 import { statement, type SqlText } from "../../src/store/sql.ts";
 import { useDatabase } from "../support/database.ts";
@@ -131,26 +131,28 @@ async function addOthers(): Promise<void> {
     select ${task}, now(), now() from ${many}`);
 }
 
-test("a run is moved by looking at that run", async () => {
-  const early = await db.connect("moves");
-  for (let life = 0; life < 3; life++) await liveOnce(early);
-  const alone = await liveOnce(early);
-  await addOthers();
-  try {
-    for (const session of [early, await db.connect("moves"), await db.connect("sends")]) {
-      for (let life = 0; life < 2; life++) {
-        const looked = await liveOnce(session);
-        figures("pages", looked);
-        for (const [name, buffers] of Object.entries(looked))
-          expect.soft(buffers, `${name}, alone ${alone[name] ?? 0}`).toBeLessThan(MOST_BUFFERS);
+describe("moves of a run", () => {
+  test("read the rows of that run only", async () => {
+    const early = await db.connect("moves");
+    for (let life = 0; life < 3; life++) await liveOnce(early);
+    const alone = await liveOnce(early);
+    await addOthers();
+    try {
+      for (const session of [early, await db.connect("moves"), await db.connect("sends")]) {
+        for (let life = 0; life < 2; life++) {
+          const looked = await liveOnce(session);
+          figures("pages", looked);
+          for (const [name, buffers] of Object.entries(looked))
+            expect.soft(buffers, `${name}, alone ${alone[name] ?? 0}`).toBeLessThan(MOST_BUFFERS);
+        }
       }
+    } finally {
+      await db.sql(
+        "truncate posthaste.workflows, posthaste.workflow_states, posthaste.workflow_nodes",
+      );
+      await db.sql(
+        "truncate posthaste.earlier_nodes, posthaste.submissions, posthaste.finished_tasks",
+      );
     }
-  } finally {
-    await db.sql(
-      "truncate posthaste.workflows, posthaste.workflow_states, posthaste.workflow_nodes",
-    );
-    await db.sql(
-      "truncate posthaste.earlier_nodes, posthaste.submissions, posthaste.finished_tasks",
-    );
-  }
+  });
 });

@@ -1,4 +1,4 @@
-/** What operators may ask and do about workers that are gone. */
+/** `app.admin` lists workers and recoveries, and recovers the tasks of lost workers by hand. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { defineTask, type Posthaste, type RecoveryResult } from "../../src/index.ts";
 import { addActive, addOneActive, msFromNow, placesOf } from "../store/task-rows.ts";
@@ -40,7 +40,7 @@ async function everything() {
 }
 
 describe("workers.list", () => {
-  test("says who is there, what they hold, and who is stale by the database's clock", async () => {
+  test("shows each worker with its task counts, and whether it is stale by the database's clock", async () => {
     const fresh = await addWorker(db, { silentMs: 100, loopBlockedMs: 42 });
     const silent = await addWorker(db, { silentMs: 300_000 });
     const stopped = await addWorker(db, { state: "stopped", silentMs: 300_000 });
@@ -79,7 +79,7 @@ describe("workers.list", () => {
     expect(byId[silent]).toMatchObject({ isStale: true, running: 0, claimed: 0 });
     expect(byId[stopped]).toMatchObject({ state: "stopped", isStale: false });
     expect(byId[dead]).toMatchObject({ state: "dead", isStale: false, diedAt: expect.any(Date) });
-    // Those that should be alive come first.
+    // Workers that should be alive come first.
     expect(new Set(workers.slice(0, 2).map(({ id }) => id))).toEqual(new Set([fresh, silent]));
   });
 
@@ -100,7 +100,7 @@ describe("workers.list", () => {
 });
 
 describe("sweepStaleWorkers", () => {
-  test("works without recovery enabled: attempts are given back, after the delay", async () => {
+  test("requeues tasks after the delay and spends no retry, although worker recovery is not enabled", async () => {
     const workerId = await addWorker(db, { silentMs: 60_000 });
     const { id } = await addOneActive(db, { workerId, retryCount: 1, runs: 1 });
     const swept = await app.admin.sweepStaleWorkers({
@@ -129,7 +129,7 @@ describe("sweepStaleWorkers", () => {
     expect(await app.admin.workers.list()).toMatchObject([{ state: "dead" }]);
   });
 
-  test("a dry run says what it would do, task by task, and changes nothing", async () => {
+  test("returns the decision for each task in a dry run, and changes nothing", async () => {
     const workerId = await addWorker(db, { silentMs: 60_000 });
     const idle = await addWorker(db, { silentMs: 60_000 });
     const [ran, claimed, failing, cancelled, late] = await addActive(db, [
@@ -160,7 +160,7 @@ describe("sweepStaleWorkers", () => {
     expect(new Set(done.workerIds)).toEqual(new Set(planned.workerIds));
   });
 
-  test("takes a config of its own", async () => {
+  test("uses the config of the call", async () => {
     const workerId = await addWorker(db, { silentMs: 2_500 });
     const [plain, long] = await addActive(db, [{ workerId }, { workerId, flags: { long: true } }]);
     const settings = { sweepThresholdMs: 1_000, resilientTaskFlags: ["long"] };
@@ -171,7 +171,7 @@ describe("sweepStaleWorkers", () => {
     expect(second.tasks).toMatchObject([{ id: long?.id, evidence: { thresholdMs: 2_000 } }]);
   });
 
-  test("with a config that says it is not enabled, policies decide", async () => {
+  test("applies the retry policies of tasks if the config of the call is not enabled", async () => {
     const workerId = await addWorker(db, { silentMs: 60_000 });
     await addOneActive(db, { workerId });
     const config = { enabled: false, sweepThresholdMs: 1_000 };
@@ -180,8 +180,8 @@ describe("sweepStaleWorkers", () => {
   });
 });
 
-describe("by hand", () => {
-  test("requeueStaleClaimed gives back what nobody vouches for, and leases that are over", async () => {
+describe("recovery by hand", () => {
+  test("requeueStaleClaimed releases claims without a recent heartbeat, and claims whose lease has expired", async () => {
     const [stale, lapsed] = await addActive(db, [
       { status: "CLAIMED", heldMs: 10_000 },
       { status: "CLAIMED", leaseMs: -1 },
@@ -200,7 +200,7 @@ describe("by hand", () => {
     expect(await db.sql("select from posthaste.ready_tasks")).toHaveLength(2);
   });
 
-  test("recoverStaleRunning goes by the task's rule", async () => {
+  test("recoverStaleRunning applies the onCrash rule of each task", async () => {
     const [failing, again] = await addActive(db, [
       { heldMs: 10_000 },
       { heldMs: 10_000, options: { onCrash: "requeue" } },
@@ -236,7 +236,7 @@ describe("by hand", () => {
   });
 });
 
-describe("soon after a start or a promotion of the server", () => {
+describe("recovery by hand soon after a start or a promotion of the server", () => {
   const promotedNow = () => db.sql("update posthaste.server_timelines set seen_at = now()");
   afterEach(async () => {
     await db.sql("delete from posthaste.server_timelines");
@@ -262,7 +262,7 @@ describe("soon after a start or a promotion of the server", () => {
   });
 
   test.each(calls)(
-    "%s says why it judges nobody, and until when; force judges",
+    "%s recovers nothing and returns the reason and its end; with force it recovers",
     async (name, thresholdMs, call) => {
       await promotedNow();
       const before = await everything();
@@ -283,12 +283,12 @@ describe("soon after a start or a promotion of the server", () => {
     },
   );
 
-  test("the reason is a start where the server started after its promotion", async () => {
+  test('sweepStaleWorkers returns the reason "server started" if the server started after its promotion', async () => {
     const swept = await app.admin.sweepStaleWorkers({ sweepThresholdMs: 86_400_000 });
     expect(swept.notJudged).toMatchObject({ reason: "server started" });
   });
 
-  test("where no worker has seen the promotion, nobody can say until when", async () => {
+  test("sweepStaleWorkers returns a reason without an end if no worker has seen the promotion", async () => {
     await db.sql("delete from posthaste.server_timelines");
     const swept = await app.admin.sweepStaleWorkers({ sweepThresholdMs: 1 });
     expect(swept).toMatchObject({
@@ -297,7 +297,7 @@ describe("soon after a start or a promotion of the server", () => {
     });
   });
 
-  test("a worker that holds nothing is marked dead only by force", async () => {
+  test("sweepStaleWorkers marks a worker without tasks dead only with force", async () => {
     const idle = await addWorker(db, { silentMs: 3_600_000 });
     await promotedNow();
     expect(await app.admin.sweepStaleWorkers(soonAfter)).toMatchObject({ workerIds: [] });
@@ -305,13 +305,13 @@ describe("soon after a start or a promotion of the server", () => {
     expect(forced.workerIds).toContain(idle);
   });
 
-  test("when the threshold has passed, nothing is said", async () => {
+  test("sweepStaleWorkers recovers tasks and returns no reason once the threshold has passed", async () => {
     const swept = await app.admin.sweepStaleWorkers({ sweepThresholdMs: 1 });
     expect(swept).toMatchObject({ recoveredCount: 2, notJudged: null });
   });
 });
 
-describe("mistakes are told all at once, and nothing is done", () => {
+describe("wrong options are refused, with all problems at once, by", () => {
   test.each<[string, () => Promise<unknown>, string[]]>([
     [
       "sweepStaleWorkers",

@@ -1,13 +1,13 @@
-/** What hooks are asked and told when a worker is gone, and what their answers do. */
+/** The hooks taskRecovery and taskInterrupted when a dead worker's tasks are recovered, and the effect of each answer. */
 import { beforeEach, expect, test } from "vitest";
 import type {
   TaskInterruptedEvent,
   TaskRecoveryAnswer,
   TaskRecoveryEvent,
 } from "../../src/define/hooks.ts";
-import { hookRunner } from "../../src/engine/hooks.ts";
+import { hookRunner } from "../../src/hooks/hook-runner.ts";
 import { fixed } from "../../src/index.ts";
-import { runPasses } from "../../src/reaper/passes.ts";
+import { runPasses } from "../../src/recovery/passes.ts";
 import { addActive, addOneActive, placesOf, type ActiveSeed } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -34,7 +34,7 @@ async function view(id: string) {
   return task;
 }
 
-/** A round with a hook; what it was asked, and what others were told. */
+/** Runs one round of the reaper with both hooks, and returns the events that they received. */
 async function hooked(answer: TaskRecoveryAnswer, over: Parameters<typeof kit.reaper>[0] = {}) {
   const asked: TaskRecoveryEvent[] = [];
   const told: TaskInterruptedEvent[] = [];
@@ -52,7 +52,7 @@ async function hooked(answer: TaskRecoveryAnswer, over: Parameters<typeof kit.re
   return { asked, told, reaped };
 }
 
-test("the hook: is asked about every task, with all that is known of it", async () => {
+test("taskRecovery receives each task with all its fields", async () => {
   const id = await taskOf({
     name: "n",
     queue: "q",
@@ -86,13 +86,13 @@ test("the hook: is asked about every task, with all that is known of it", async 
   ]);
 });
 
-test("the hook: default is the rule, and others are told what became of it", async () => {
+test('the answer "default" applies the crash rule, and taskInterrupted receives the decision', async () => {
   const id = await taskOf();
   const { told } = await hooked({ action: "default" });
   expect(told).toMatchObject([{ task: { id }, decision: "fail", reason: "WORKER_CRASHED" }]);
 });
 
-test("the hook: reschedule sets its time and, if it says so, its retries", async () => {
+test('the answer "reschedule" sets the due time and, if given, the retry count', async () => {
   const runAt = new Date(Date.now() + 3_600_000);
   const id = await taskOf({ retryCount: 1, runs: 1 });
   const { told } = await hooked({ action: "reschedule", runAt, attempts: 3 });
@@ -102,7 +102,7 @@ test("the hook: reschedule sets its time and, if it says so, its retries", async
   expect(told).toMatchObject([{ decision: "requeue" }]);
 });
 
-test("the hook: failWithBackoff is a retry of its policy, whatever that lists", async () => {
+test('the answer "failWithBackoff" retries by the policy, also if the policy does not list WORKER_CRASHED', async () => {
   const retry = fixed({ intervalsMs: [60_000], retryFor: ["BUSY"], jitter: false });
   const id = await taskOf({ options: { retry } });
   await hooked({ action: "failWithBackoff" }, { workerRecovery: on });
@@ -113,7 +113,7 @@ test("the hook: failWithBackoff is a retry of its policy, whatever that lists", 
   });
 });
 
-test("the hook: skip leaves it alone, for every pass and every sweep, and nobody is told of an interruption", async () => {
+test('the answer "skip" keeps every pass from the task until its time, and taskInterrupted is not called', async () => {
   const id = await taskOf({ heldMs: 10_000 });
   const first = await hooked({ action: "skip", untilMs: 60_000 });
   expect(first.told).toEqual([]);
@@ -126,7 +126,7 @@ test("the hook: skip leaves it alone, for every pass and every sweep, and nobody
   expect((await hooked({ action: "default" })).reaped).toMatchObject({ crashed: 1 });
 });
 
-test("the hook: skip without a time lasts one more threshold", async () => {
+test('the answer "skip" without a time lasts one more threshold', async () => {
   await taskOf();
   await hooked({ action: "skip" });
   const [row] = await db.sql<{ ms: number }>(
@@ -135,7 +135,7 @@ test("the hook: skip without a time lasts one more threshold", async () => {
   expect(row?.ms).toBe(1_000);
 });
 
-test("the hook: that only observes changes nothing about how tasks are recovered: one statement a page", async () => {
+test('the answer "default" leaves recovery at one statement a page', async () => {
   await addActive(
     db,
     Array.from({ length: 300 }, () => ({ workerId: deadId })),

@@ -1,15 +1,15 @@
-/** Recovery beside those who vouch, finish and recover at the same moment, with locks held by hand. */
+/** Recovery races with heartbeats, finishing workers and other recoveries; the tests hold the locks by hand. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { recoverTasks } from "../../src/engine/recover-tasks.ts";
-import { sweepWorkers } from "../../src/engine/sweep-workers.ts";
-import { runPasses } from "../../src/reaper/passes.ts";
+import { recoverTasks } from "../../src/recovery/recover-tasks.ts";
+import { sweepWorkers } from "../../src/recovery/sweep-workers.ts";
+import { runPasses } from "../../src/recovery/passes.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import { createStore } from "../../src/store/store.ts";
 import { BEGIN, COMMIT, ROLLBACK } from "../../src/store/transaction.ts";
 import { recovery, recoverySteps } from "../store/recovery-steps.ts";
 import { addActive, addOneActive, placesOf } from "../store/task-rows.ts";
-import { vouchFor } from "../store/vouch-for.ts";
+import { sendHeartbeat } from "../store/send-heartbeat.ts";
 import { untilWaiting } from "../locks/until-waiting.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -27,7 +27,7 @@ const BEAT = statement(
   sql`update posthaste.workers set last_heartbeat_at = clock_timestamp() where worker_id = $1`,
 );
 
-test("a finish that has the row wins: recovery leaves it out and does not wait", async () => {
+test("recovery skips a row that a finish has locked, without waiting", async () => {
   const finisher = await db.connect();
   const claim = await addOneActive(db, { heldMs: 10_000 });
   await finisher.query(BEGIN);
@@ -37,7 +37,7 @@ test("a finish that has the row wins: recovery leaves it out and does not wait",
   expect((await placesOf(db, claim.id)).finished).toMatchObject({ status: "COMPLETED" });
 });
 
-test("a recovery that has the row wins: the finish waits, and settles nothing", async () => {
+test("a finish waits for a recovery that has locked the row, and settles nothing", async () => {
   const [taker, finisher] = [await db.connect("reads"), await db.connect()];
   const claim = await addOneActive(db, { heldMs: 10_000 });
   await taker.query(BEGIN);
@@ -49,7 +49,7 @@ test("a recovery that has the row wins: the finish waits, and settles nothing", 
   expect((await placesOf(db, claim.id)).finished).toMatchObject({ error_code: "WORKER_CRASHED" });
 });
 
-test("a recovery that is undone leaves the task to its worker", async () => {
+test("a recovery that is rolled back leaves the task to its worker", async () => {
   const taker = await db.connect("reads");
   const claim = await addOneActive(db, { heldMs: 10_000 });
   await taker.query(BEGIN);
@@ -59,18 +59,18 @@ test("a recovery that is undone leaves the task to its worker", async () => {
   expect(await db.sql("select from posthaste.recoveries")).toEqual([]);
 });
 
-test("a heartbeat that is being written keeps recovery away, and so does one that was", async () => {
+test("recovery leaves a task whose heartbeat is being written or was just written", async () => {
   const heart = await db.connect();
   const claim = await addOneActive(db, { heldMs: 10_000 });
   await heart.query(BEGIN);
-  await vouchFor(db.store, heart, [claim]);
+  await sendHeartbeat(db.store, heart, [claim]);
   const decided = recovery(claim, { decision: "fail" });
   expect(await apply(stale, decided)).toEqual([]);
   await heart.query(COMMIT);
   expect(await apply(stale, decided)).toEqual([]);
 });
 
-test("a worker's heartbeat that is being written, or was, keeps the sweep away", async () => {
+test("the sweep leaves a worker whose heartbeat is being written or was just written", async () => {
   const heart = await db.connect("reads");
   const workerId = await addWorker(db, { silentMs: 10_000 });
   const claim = await addOneActive(db, { workerId, heldMs: 10_000 });
@@ -86,7 +86,7 @@ test("a worker's heartbeat that is being written, or was, keeps the sweep away",
   expect(row).toEqual({ state: "running" });
 });
 
-test("two reapers at once on 2,000 stale rows: each is moved once, and nobody deadlocks", async () => {
+test("two concurrent reapers move each of 2,000 stale rows once, without a deadlock", async () => {
   await addActive(
     db,
     Array.from({ length: 2_000 }, (_, n) => ({
@@ -97,7 +97,7 @@ test("two reapers at once on 2,000 stale rows: each is moved once, and nobody de
   const begun = performance.now();
   const reaped = await Promise.all(
     [0, 1].map(async () => {
-      // Pages of two processes: each has a session of its own.
+      // Each reaper has a session of its own, as in two processes.
       const other = kit.reaper({ database: kit.newDatabase() });
       return runPasses(other);
     }),
@@ -115,7 +115,7 @@ test("two reapers at once on 2,000 stale rows: each is moved once, and nobody de
   expect(await db.sql("select from posthaste.finished_tasks")).toHaveLength(1_000);
 });
 
-test("sweeps at once recover each task once, and give its attempt back once", async () => {
+test("concurrent sweeps recover each task once, count one crash and spend no retry", async () => {
   const workerId = await addWorker(db, { silentMs: 10_000 });
   const claims = await addActive(
     db,
@@ -135,7 +135,7 @@ test("sweeps at once recover each task once, and give its attempt back once", as
   expect(counts).toEqual({ least: 1, most: 1, crashes: 1 });
 });
 
-test("while somebody else sweeps, nothing is swept; another schema's sweep is no hindrance", async () => {
+test("a sweep does nothing while another session sweeps the same schema, and ignores a sweep of another schema", async () => {
   const holder = await db.connect("reads");
   const workerId = await addWorker(db, { silentMs: 10_000 });
   await addOneActive(db, { workerId });
@@ -150,7 +150,7 @@ test("while somebody else sweeps, nothing is swept; another schema's sweep is no
   await holder.query(ROLLBACK);
 });
 
-test("a late worker of a task that was recovered and runs again cannot touch it", async () => {
+test("the earlier worker of a recovered task can neither settle its next attempt nor send a heartbeat for it", async () => {
   const first = await addOneActive(db, { heldMs: 10_000, options: { onCrash: "requeue" } });
   await recoverTasks(kit.recoverer(), stale);
   const worker = await db.connect();
@@ -165,6 +165,6 @@ test("a late worker of a task that was recovered and runs again cannot touch it"
   expect(tasks).toMatchObject([{ id: first.id, attemptNo: 2 }]);
   const late = await db.store.settleTasks(worker, [{ ...first, edge: "succeed", ran: true }]);
   expect(late.settled).toBe(0);
-  expect(await vouchFor(db.store, worker, [first])).toEqual(new Set());
+  expect(await sendHeartbeat(db.store, worker, [first])).toEqual(new Set());
   expect((await placesOf(db, first.id)).active).toMatchObject({ heartbeat_at: null });
 });

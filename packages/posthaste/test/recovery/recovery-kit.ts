@@ -1,26 +1,29 @@
-/** What tests of recovery share: workers of any age, and somebody who recovers. */
+/** Shared by the tests of recovery: worker rows of any age, a recoverer and the options of a reaper. */
 import { randomUUID } from "node:crypto";
 import { afterAll } from "vitest";
-import { databaseAt, readConfig } from "../../src/domain/config.ts";
-import { Database } from "../../src/engine/database.ts";
-import { hookRunner } from "../../src/engine/hooks.ts";
-import type { Recoverer } from "../../src/engine/recovered-tasks.ts";
-import type { ReaperOptions } from "../../src/reaper/passes.ts";
-import type { RecoveryCriteria, TimedCause } from "../../src/store/queries/recovery-causes.ts";
+import { databaseAt, readConfig } from "../../src/config/config.ts";
+import { Database } from "../../src/database/database.ts";
+import { hookRunner } from "../../src/hooks/hook-runner.ts";
+import type { Recoverer } from "../../src/recovery/recovered-tasks.ts";
+import type { ReaperOptions } from "../../src/recovery/passes.ts";
+import type {
+  RecoveryCriteria,
+  TimedCause,
+} from "../../src/store/queries/recover/recovery-causes.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
 
 export interface WorkerSeed {
   readonly workerId?: string;
   readonly state?: "running" | "stopping" | "stopped" | "dead";
-  /** How long ago it was last heard of. */
+  /** Time since its last heartbeat. */
   readonly silentMs?: number;
-  /** How long its lock has been missing. Left out: it is not. */
+  /** Time since its lock went missing. Default: the lock is held. */
   readonly missingMs?: number;
   readonly diedMs?: number;
   readonly loopBlockedMs?: number;
   readonly queues?: readonly string[];
-  /** How long ago it started. Default: an hour. */
+  /** Time since its start. Default: an hour. */
   readonly startedMs?: number;
   readonly taskNames?: readonly string[];
 }
@@ -53,14 +56,14 @@ export const config = readConfig({}, {}).config;
 
 export interface RecoveryKit {
   readonly database: Database;
-  /** Sessions of its own, as another process has. Closed at the end. */
+  /** A database with sessions of its own, as another process has. Closed after all tests. */
   newDatabase(): Database;
   recoverer(over?: Partial<Recoverer>): Recoverer;
-  /** For one round of the reaper; thresholds are a second. */
+  /** Options for one round of the reaper. Thresholds are a second. */
   reaper(over?: Partial<ReaperOptions>): ReaperOptions;
 }
 
-/** A second, unless it is said: the server of a test has not been up for much longer. */
+/** The threshold defaults to a second, because the server of a test has not been up for much longer. */
 export function criteria(cause: TimedCause, over: object = {}): RecoveryCriteria {
   return { cause, thresholdMs: 1_000, multiplier: 1, flags: [], ...over };
 }

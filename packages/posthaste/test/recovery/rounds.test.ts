@@ -1,11 +1,11 @@
-/** When the reaper does what: its rounds, being woken, being one of several, and not trusting the time. */
+/** The schedule of the reaper: rounds, wakes, leadership, and rounds that do not judge silence. */
 import { expect, test } from "vitest";
-import { recoverTasks } from "../../src/engine/recover-tasks.ts";
+import { recoverTasks } from "../../src/recovery/recover-tasks.ts";
 import { pause } from "../../src/runtime/pause.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import { BEGIN, ROLLBACK } from "../../src/store/transaction.ts";
-import { Reaper } from "../../src/reaper/reaper.ts";
-import { runPasses, type ReaperOptions } from "../../src/reaper/passes.ts";
+import { Reaper } from "../../src/recovery/reaper.ts";
+import { runPasses, type ReaperOptions } from "../../src/recovery/passes.ts";
 import { addActive, addOneActive, addOneReady, placesOf } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -43,7 +43,7 @@ async function deadTask(): Promise<string> {
   return (await addOneActive(db, { workerId })).id;
 }
 
-test("woken, it recovers what a dead worker held at once, and leaves the rest to its round", async () => {
+test("a woken reaper recovers the tasks of a dead worker at once, and leaves stale tasks to its next round", async () => {
   const id = await deadTask();
   const stale = await addOneActive(db, { heldMs: 10_000 });
   await withReaper(options(HOUR_MS), async (reaper) => {
@@ -56,7 +56,7 @@ test("woken, it recovers what a dead worker held at once, and leaves the rest to
   expect((await placesOf(db, stale.id)).active).not.toBeNull();
 });
 
-test("its rounds come by themselves, and a wake does not put them off", async () => {
+test("the reaper makes a round at each interval, and wakes do not delay it", async () => {
   const stale = await addOneActive(db, { heldMs: 10_000 });
   await withReaper(options(500), async (reaper) => {
     const waking = setInterval(() => reaper.wake(), 50);
@@ -65,7 +65,7 @@ test("its rounds come by themselves, and a wake does not put them off", async ()
   });
 });
 
-test("one that does not lead does no rounds, until it does", async () => {
+test("a reaper that does not lead makes no rounds until it leads", async () => {
   const id = await deadTask();
   const stale = await addOneActive(db, { heldMs: 10_000 });
   let leads = false;
@@ -84,7 +84,7 @@ test("one that does not lead does no rounds, until it does", async () => {
   });
 });
 
-test("one that does not lead answers a wake all the same, after those that do", async () => {
+test("a reaper that does not lead answers a wake a second later than the leader", async () => {
   const id = await deadTask();
   const stale = await addOneActive(db, { heldMs: 10_000 });
   await withReaper(options(HOUR_MS, { isLeader: () => false }), async (reaper) => {
@@ -96,7 +96,7 @@ test("one that does not lead answers a wake all the same, after those that do", 
   });
 });
 
-test("a round that does not judge silence leaves heartbeats alone, and does all the rest", async () => {
+test("a round that does not judge silence skips stale tasks and expired leases, and makes every other pass", async () => {
   const id = await deadTask();
   const [running, claimed, lapsed] = await addActive(db, [
     { heldMs: 10_000 },
@@ -118,16 +118,16 @@ test("a round that does not judge silence leaves heartbeats alone, and does all 
   expect(await runPasses(kit.reaper())).toMatchObject({ released: 2, recovered: 1 });
 });
 
-test("a reaper that was frozen does not judge in its next round; the one after that does", async () => {
+test("a reaper that was frozen does not judge silence in its next round, and does in the round after it", async () => {
   const log = recordingLogger();
   const stale = await addOneActive(db, { heldMs: 10_000 });
-  /** At the end of each round: whether the task is still its worker's. */
+  /** Whether the worker still held the task at the end of each round. */
   const isHeld: boolean[] = [];
   const prune = async () => {
     isHeld.push((await placesOf(db, stale.id)).active !== null);
   };
   await withReaper(options(500, { log, prune }), async () => {
-    await kit.database.ping(); // on the same session: its first look at the clocks has been answered
+    await kit.database.ping(); // on the same session, so the first reading of the clocks has been answered
     // The event loop stands still, as in a process that is stopped and continued.
     const until = performance.now() + 3_500;
     while (performance.now() < until);
@@ -140,7 +140,7 @@ test("a reaper that was frozen does not judge in its next round; the one after t
   });
 });
 
-test("after a database that was away the first round does not judge", async () => {
+test("the reaper does not judge silence in its first round after an outage of the database", async () => {
   const log = recordingLogger();
   const database = kit.newDatabase();
   await withReaper(options(300, { log, database }), async () => {
@@ -154,7 +154,7 @@ test("after a database that was away the first round does not judge", async () =
       20,
     );
     await expect
-      .poll(() => log.lines.some(({ message }) => message.includes("maintenance pass failed")))
+      .poll(() => log.lines.some(({ message }) => message.includes("maintenance round failed")))
       .toBe(true);
     clearInterval(breaker);
     const stale = await addOneActive(db, { heldMs: 10_000 });
@@ -165,7 +165,7 @@ test("after a database that was away the first round does not judge", async () =
   });
 });
 
-test("a pass that fails does not keep the others from running", async () => {
+test("a failed pass does not prevent the other passes of its round", async () => {
   const log = recordingLogger();
   const overdue = await addOneReady(db, { goodMs: -1 });
   const stale = await addOneActive(db, { heldMs: 10_000 });
@@ -177,7 +177,9 @@ test("a pass that fails does not keep the others from running", async () => {
   }
   expect((await placesOf(db, overdue)).finished).not.toBeNull();
   expect((await placesOf(db, stale.id)).active).not.toBeNull();
-  const failed = log.lines.filter(({ message }) => message === "a maintenance pass failed");
+  const failed = log.lines.filter(
+    ({ message }) => message === "maintenance pass failed; the next round retries",
+  );
   expect(failed.map(({ fields }) => fields["pass"])).toEqual([
     "crashed workers",
     "stale claims",
@@ -185,7 +187,7 @@ test("a pass that fails does not keep the others from running", async () => {
   ]);
 });
 
-test("an answer that was long in coming says nothing: those who vouch had to wait as well", async () => {
+test("recovery discards a slow answer about stale tasks, because heartbeats had to wait as well", async () => {
   const log = recordingLogger();
   const stale = await addOneActive(db, { heldMs: 10_000 });
   const locker = await db.connect("reads");
@@ -201,7 +203,7 @@ test("an answer that was long in coming says nothing: those who vouch had to wai
   expect(await recoverTasks(kit.recoverer(), criteria)).toHaveLength(1);
 });
 
-test("stopping does not wait for the next round, and ends one that is under way after its page", async () => {
+test("stop() does not wait for the next round, and ends the current round after its page", async () => {
   await addActive(
     db,
     Array.from({ length: 1_000 }, () => ({ heldMs: 10_000 })),

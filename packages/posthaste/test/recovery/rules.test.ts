@@ -1,8 +1,8 @@
-/** What the reaper does with the tasks of a worker that is gone, from the row to the row. */
+/** The reaper's decisions about the tasks of lost workers, from the active row to the row that it writes. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { hookRunner } from "../../src/engine/hooks.ts";
+import { hookRunner } from "../../src/hooks/hook-runner.ts";
 import { defineTask, fixed } from "../../src/index.ts";
-import { runPasses } from "../../src/reaper/passes.ts";
+import { runPasses } from "../../src/recovery/passes.ts";
 import {
   addActive,
   addOneActive,
@@ -42,8 +42,8 @@ async function view(id: string) {
   return task;
 }
 
-describe("a worker crashed", () => {
-  test("what was sent without any option is judged by the definition that the recovering worker has", async () => {
+describe("the reaper, after a worker crashed,", () => {
+  test("applies the recovering worker's definition to a task that was sent without options", async () => {
     const id = await taskOf();
     const [row] = await db.sql<{ name: string }>(
       "select name from posthaste.submissions where task_id = $1",
@@ -54,7 +54,7 @@ describe("a worker crashed", () => {
     expect(await view(id)).toMatchObject({ status: "PENDING", attempt_no: 1, crash_count: 1 });
   });
 
-  test("what it had claimed goes back to its place, what it ran fails; both are remembered", async () => {
+  test("releases claimed tasks, fails running tasks, and records both recoveries", async () => {
     const [claimed, ran] = await addActive(db, [
       { workerId: deadId, status: "CLAIMED" },
       { workerId: deadId },
@@ -94,7 +94,7 @@ describe("a worker crashed", () => {
     ]);
   });
 
-  test("with worker recovery, it is given back after the delay, at no cost, and its error says why", async () => {
+  test("requeues a running task after the delay with worker recovery, spends no retry, and stores the error", async () => {
     const id = await taskOf({ retryCount: 1, runs: 1 });
     await round({ workerRecovery: on });
     const { ready, attempts } = await placesOf(db, id);
@@ -104,14 +104,14 @@ describe("a worker crashed", () => {
     expect(await view(id)).toMatchObject({ last_error: { message: MESSAGE } });
   });
 
-  test('onCrash "requeue" alone gives it back at once', async () => {
+  test('requeues a task with onCrash "requeue" at once without worker recovery', async () => {
     const id = await taskOf({ options: { onCrash: "requeue" } });
     await round();
     expect((await placesOf(db, id)).ready).toMatchObject({ crash_count: 1, retry_count: null });
     expect(msFromNow((await placesOf(db, id)).ready?.["enqueued_at"])).toBeLessThan(0);
   });
 
-  test('onCrash "policy" and "fail" hold although worker recovery is enabled', async () => {
+  test('honours onCrash "policy" and "fail" although worker recovery is enabled', async () => {
     const [retried, failed] = await addActive(db, [
       { workerId: deadId, options: { onCrash: "policy", retry: crashes } },
       { workerId: deadId, options: { onCrash: "fail", retry: crashes } },
@@ -121,7 +121,7 @@ describe("a worker crashed", () => {
     expect(await view(failed?.id ?? "")).toMatchObject({ status: "FAILED" });
   });
 
-  test("crashes in a row end the task, whatever the rule, and the reason says so", async () => {
+  test("fails a task that reaches maxCrashes, whatever its rule, and stores the reason", async () => {
     const id = await taskOf({
       options: { onCrash: "requeue", maxCrashes: 2 },
       crashCount: 1,
@@ -139,7 +139,7 @@ describe("a worker crashed", () => {
     });
   });
 
-  test("a task that was cancelled ends CANCELLED, and no hook is asked", async () => {
+  test("ends a task with a requested cancellation CANCELLED, and does not call taskRecovery", async () => {
     let asked = 0;
     const taskRecovery = () => {
       asked++;
@@ -151,7 +151,7 @@ describe("a worker crashed", () => {
     expect(asked).toBe(0);
   });
 
-  test("a key still leads to the same task, before and after", async () => {
+  test("keeps the key of a task: send() finds the task before and after the recovery", async () => {
     const note = defineTask({ name: "keyed", run: (text: string) => text });
     const id = await taskOf({ name: "keyed", key: "k", input: "x" });
     const app = db.app({ tasks: [note] });
@@ -162,8 +162,8 @@ describe("a worker crashed", () => {
   });
 });
 
-describe("heartbeats", () => {
-  test("a run that nobody vouches for, while its worker's event loop is blocked, says so", async () => {
+describe("the reaper, for tasks without a recent heartbeat,", () => {
+  test("stores a blocked event loop as the reason if the worker's process lives", async () => {
     const workerId = await addWorker(db, { loopBlockedMs: 4_000 });
     const { id } = await addOneActive(db, { workerId, heldMs: 10_000, beatMs: 3_000 });
     expect(await round()).toMatchObject({ crashed: 0, recovered: 1 });
@@ -178,7 +178,7 @@ describe("heartbeats", () => {
     });
   });
 
-  test("a workflow's node, a task of an app that is gone, whatever: all is recovered without its definition", async () => {
+  test("recovers a task whose definition it does not have", async () => {
     const { id } = await addOneActive(db, {
       name: "nobody-knows-it",
       heldMs: 10_000,
@@ -188,7 +188,7 @@ describe("heartbeats", () => {
     expect(await view(id)).toMatchObject({ status: "FAILED", error_code: "WORKER_CRASHED" });
   });
 
-  test("each pass can be switched off; leases end all the same", async () => {
+  test("skips a pass that is switched off, and still releases expired leases", async () => {
     await addActive(db, [
       { heldMs: 10_000 },
       { status: "CLAIMED", heldMs: 10_000 },

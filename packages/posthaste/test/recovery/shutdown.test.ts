@@ -1,4 +1,4 @@
-/** What becomes of tasks that a worker interrupts because it shuts down. */
+/** A worker that shuts down interrupts its running tasks and recovers them itself. */
 import { expect, test } from "vitest";
 import {
   defineTask,
@@ -8,7 +8,7 @@ import {
   type TaskRecoveryAnswer,
   type TaskRecoveryEvent,
 } from "../../src/index.ts";
-import type { CrashRule } from "../../src/domain/crash-rule.ts";
+import type { CrashRule } from "../../src/domain/crash-policy.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { gate } from "../support/gate.ts";
@@ -60,7 +60,7 @@ const shutdown = {
 };
 
 test.each([true, false])(
-  "nothing said (it heeds its signal: %s): given back at once, at its place, and remembered",
+  "a stopping worker requeues a task without onCrash at its old place, and records the recovery (heeds its signal: %s)",
   async (heeds) => {
     const { app, handle, before, after, workerId } = await interrupted({ heeds });
     expect(after).toMatchObject({
@@ -87,8 +87,8 @@ test.each([true, false])(
   },
 );
 
-test("who heeds its signal does not make the worker wait", async () => {
-  // One that does not is waited for one second. A busy machine may take as long for other reasons, but not every time.
+test("a stopping worker does not wait a second for a handler that heeds its signal", async () => {
+  // The worker waits one second for a handler that ignores its signal. A busy machine may take as long, but not every time.
   let quickest = Infinity;
   for (let tries = 0; tries < 20 && quickest >= 900; tries++) {
     quickest = Math.min(quickest, (await interrupted({ heeds: true })).tookMs);
@@ -103,9 +103,12 @@ test.each<[CrashRule, boolean, object]>([
   ["policy", false, { status: "PENDING", retryCount: 1 }],
   ["fail", true, { status: "FAILED", errorCode: "WORKER_CRASHED" }],
   ["fail", false, { status: "FAILED", errorCode: "WORKER_CRASHED" }],
-])('onCrash "%s" is honoured (it heeds its signal: %s)', async (onCrash, heeds, expected) => {
-  expect((await interrupted({ heeds, onCrash })).after).toMatchObject(expected);
-});
+])(
+  'a stopping worker honours onCrash "%s" (heeds its signal: %s)',
+  async (onCrash, heeds, expected) => {
+    expect((await interrupted({ heeds, onCrash })).after).toMatchObject(expected);
+  },
+);
 
 async function hooked(answer: TaskRecoveryAnswer, heeds = false) {
   const asked: TaskRecoveryEvent[] = [];
@@ -120,25 +123,28 @@ async function hooked(answer: TaskRecoveryAnswer, heeds = false) {
   return { ...(await interrupted({ heeds, hooks })), asked, told };
 }
 
-test.each([true, false])("the hook is asked and told (it heeds its signal: %s)", async (heeds) => {
-  const { handle, workerId, asked, told } = await hooked({ action: "default" }, heeds);
-  const event = {
-    task: { id: handle.id, status: "RUNNING", attempt: 1 },
-    recoveringWorkerId: workerId,
-    previousWorkerId: workerId,
-    reason: "SHUTDOWN_ABORTED",
-  };
-  expect(asked).toMatchObject([event]);
-  expect(told).toMatchObject([{ ...event, decision: "requeue" }]);
-});
+test.each([true, false])(
+  "a stopping worker calls taskRecovery and taskInterrupted (heeds its signal: %s)",
+  async (heeds) => {
+    const { handle, workerId, asked, told } = await hooked({ action: "default" }, heeds);
+    const event = {
+      task: { id: handle.id, status: "RUNNING", attempt: 1 },
+      recoveringWorkerId: workerId,
+      previousWorkerId: workerId,
+      reason: "SHUTDOWN_ABORTED",
+    };
+    expect(asked).toMatchObject([event]);
+    expect(told).toMatchObject([{ ...event, decision: "requeue" }]);
+  },
+);
 
-test("the hook may reschedule, in one statement: nobody can claim it at its old time", async () => {
+test('the answer "reschedule" requeues the task with its new time and retry count', async () => {
   const runAt = new Date(Date.now() + 3_600_000);
   const { after } = await hooked({ action: "reschedule", runAt, attempts: 1 });
   expect(after).toMatchObject({ status: "PENDING", retryCount: 1, enqueuedAt: runAt });
 });
 
-test("the hook may want it failed with backoff, or skipped", async () => {
+test('the answer "failWithBackoff" retries the task, and "skip" leaves it RUNNING', async () => {
   expect((await hooked({ action: "failWithBackoff" })).after).toMatchObject({
     status: "PENDING",
     retryCount: 1,
@@ -151,7 +157,7 @@ test("the hook may want it failed with backoff, or skipped", async () => {
   ]);
 });
 
-test("a task whose cancellation was requested ends CANCELLED", async () => {
+test("a stopping worker ends a task with a requested cancellation CANCELLED", async () => {
   const begun = gate();
   const late = gate();
   const task = defineTask({

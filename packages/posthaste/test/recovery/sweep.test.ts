@@ -1,11 +1,11 @@
-/** The sweep: workers that have not been heard of for too long, and those that nobody knows. */
+/** The sweep recovers the tasks of silent workers and of unknown workers. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import type { TaskRecoveryAnswer, WorkerRecoveredEvent } from "../../src/define/hooks.ts";
-import { hookRunner } from "../../src/engine/hooks.ts";
-import { sweepWorkers } from "../../src/engine/sweep-workers.ts";
-import { startMaintenance } from "../../src/reaper/maintenance.ts";
-import { runPasses } from "../../src/reaper/passes.ts";
+import { hookRunner } from "../../src/hooks/hook-runner.ts";
+import { sweepWorkers } from "../../src/recovery/sweep-workers.ts";
+import { startMaintenance } from "../../src/recovery/maintenance.ts";
+import { runPasses } from "../../src/recovery/passes.ts";
 import { addActive, addOneActive, msFromNow, placesOf } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -36,7 +36,7 @@ async function statesOf(): Promise<Record<string, string>> {
   return Object.fromEntries(rows.map(({ worker_id, state }) => [worker_id, state]));
 }
 
-test("the tasks of a silent worker are given back after the delay, at no cost, and the worker is dead", async () => {
+test("the sweep requeues the tasks of a silent worker after the delay, spends no retry, and marks the worker dead", async () => {
   const workerId = await addWorker(db, { silentMs: 2_000 });
   const [ran, claimed] = await addActive(db, [
     { workerId, runs: 2, retryCount: 1 },
@@ -66,7 +66,7 @@ test("the tasks of a silent worker are given back after the delay, at no cost, a
   expect(told).toHaveLength(1);
 });
 
-test("workers that are well, have stopped or are dead already are left as they are", async () => {
+test("the sweep leaves healthy, stopped and dead workers as they are", async () => {
   const well = await addWorker(db, { silentMs: 100 });
   const stopped = await addWorker(db, { state: "stopped", silentMs: 60_000 });
   const dead = await addWorker(db, { state: "dead", silentMs: 60_000, missingMs: 0 });
@@ -75,13 +75,13 @@ test("workers that are well, have stopped or are dead already are left as they a
   expect(await statesOf()).toEqual({ [well]: "running", [stopped]: "stopped", [dead]: "dead" });
 });
 
-test("a silent worker that held nothing is dead too", async () => {
+test("the sweep marks a silent worker without tasks dead", async () => {
   const workerId = await addWorker(db, { state: "stopping", silentMs: 2_000 });
   expect(await sweep()).toEqual({ workerIds: [workerId], recoveredCount: 0, tasks: [] });
   expect(await statesOf()).toEqual({ [workerId]: "dead" });
 });
 
-test("tasks of a worker that nobody knows are recovered, unless somebody vouches for them", async () => {
+test("the sweep recovers the tasks of an unknown worker that have no recent heartbeat", async () => {
   const unknown = randomUUID();
   const [orphan, vouched] = await addActive(db, [
     { workerId: unknown, heldMs: 2_000 },
@@ -93,7 +93,7 @@ test("tasks of a worker that nobody knows are recovered, unless somebody vouches
   expect((await placesOf(db, vouched?.id ?? "")).active).not.toBeNull();
 });
 
-test("a resilient task has more time, and its worker keeps its row until then", async () => {
+test("the sweep gives a resilient task more time, and marks its worker dead only after that", async () => {
   const workerId = await addWorker(db, { silentMs: 1_000 });
   const flags = { infrastructure_resilient: true };
   const [plain, resilient] = await addActive(db, [{ workerId }, { workerId, flags }]);
@@ -104,7 +104,7 @@ test("a resilient task has more time, and its worker keeps its row until then", 
   expect(await statesOf()).toEqual({ [workerId]: "dead" });
 });
 
-test("a worker whose tasks are all skipped keeps its row, is listed once, and is looked at again", async () => {
+test("the sweep lists a worker whose tasks are all skipped once, and recovers them when the skip ends", async () => {
   const workerId = await addWorker(db, { silentMs: 2_000 });
   const { id } = await addOneActive(db, { workerId });
   const skip: TaskRecoveryAnswer = { action: "skip", untilMs: 60_000 };
@@ -117,7 +117,7 @@ test("a worker whose tasks are all skipped keeps its row, is listed once, and is
   expect(await statesOf()).toEqual({ [workerId]: "dead" });
 });
 
-test("what a worker claimed at the moment when it was swept is taken from it by the reaper", async () => {
+test("the reaper recovers a task that a worker claimed while it was swept", async () => {
   const workerId = await addWorker(db, { silentMs: 2_000 });
   await sweep();
   const { id } = await addOneActive(db, { workerId });
@@ -126,7 +126,7 @@ test("what a worker claimed at the moment when it was swept is taken from it by 
   expect((await placesOf(db, id)).active).toBeNull();
 });
 
-test("thousands of tasks are swept page by page", async () => {
+test("the sweep recovers 1,100 tasks page by page", async () => {
   const workerId = await addWorker(db, { silentMs: 2_000 });
   await addActive(
     db,
@@ -136,7 +136,7 @@ test("thousands of tasks are swept page by page", async () => {
   expect(await statesOf()).toEqual({ [workerId]: "dead" });
 });
 
-test("a worker with recovery enabled sweeps by itself; without it, nobody does", async () => {
+test("the maintenance of a worker sweeps by itself only if worker recovery is enabled", async () => {
   const silent = await addWorker(db, { silentMs: 60_000 });
   const { id } = await addOneActive(db, { workerId: silent });
   const log = recordingLogger();

@@ -1,10 +1,10 @@
-/** When a task ends whose name no worker knows, and when it waits. */
+/** A task whose name no worker knows fails after the grace, or waits. */
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { defineTask, defineWorkflow } from "../../src/index.ts";
-import { hookRunner } from "../../src/engine/hooks.ts";
-import { unknownTaskRounds } from "../../src/engine/unknown-tasks.ts";
-import { runPasses } from "../../src/reaper/passes.ts";
+import { hookRunner } from "../../src/hooks/hook-runner.ts";
+import { unknownTaskRounds } from "../../src/recovery/unknown-tasks.ts";
+import { runPasses } from "../../src/recovery/passes.ts";
 import { explain, prepare } from "../plans/explain.ts";
 import { addOneReady } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -46,7 +46,7 @@ async function statusOf(id: string): Promise<string | undefined> {
   return row?.status;
 }
 
-test("a name that no worker ever listed fails, with a line, a hook and its result", async () => {
+test("a task with a name that no worker ever listed fails, with a log line, a hook and a result", async () => {
   await addWorker(db);
   const id = await addOneReady(db, { name: "unknown", dueMs: -6 * MINUTE });
   const log = recordingLogger();
@@ -56,14 +56,14 @@ test("a name that no worker ever listed fails, with a line, a hook and its resul
   expect(await db.app().task(unknown, id).result()).toMatchObject({
     error: {
       code: "WORKER_RESOLUTION_ERROR",
-      message: 'no worker has listed a task named "unknown"',
+      message: 'no worker has ever had a handler for a task named "unknown"',
     },
   });
   await waitUntil("the hook was told", () => failed.includes(id));
   expect(log.lines).toMatchObject([
     {
       level: "error",
-      message: "tasks failed; no worker ever listed their name",
+      message: "tasks failed; no worker has ever had a handler for their name",
       fields: { name: "unknown", queue: "default", code: "WORKER_RESOLUTION_ERROR", count: 1 },
     },
   ]);
@@ -82,14 +82,14 @@ const waits: [why: string, workers: WorkerSeed[], task: { dueMs?: number; queue?
   ["a new worker lists the name", [OLD, { startedMs: 0, taskNames: ["unknown"] }], {}],
 ];
 
-test.each(waits)("it waits while %s", async (_, workers, task) => {
+test.each(waits)("a task with an unknown name waits while %s", async (_, workers, task) => {
   for (const worker of workers) await addWorker(db, worker);
   const id = await addOneReady(db, { name: "unknown", dueMs: -6 * MINUTE, ...task });
   expect(await rounds()()).toBe(0);
   expect(await statusOf(id)).toBe("PENDING");
 });
 
-test("it waits while its queue is paused, and while time is in doubt", async () => {
+test("a task with an unknown name waits while its queue is paused, and in rounds that do not judge silence", async () => {
   await addWorker(db);
   const id = await addOneReady(db, { name: "unknown", dueMs: -6 * MINUTE });
   await db.app().admin.queues.pause("default");
@@ -101,14 +101,14 @@ test("it waits while its queue is paused, and while time is in doubt", async () 
   expect(await runPasses(options)).toMatchObject({ unknown: 1 });
 });
 
-test("one that came back into the line is found, too", async () => {
+test("a task with an unknown name fails also if it has returned to its queue after an attempt", async () => {
   await addWorker(db);
   const id = await addOneReady(db, { name: "unknown", dueMs: -6 * MINUTE, runs: 1 });
   expect(await rounds()()).toBe(1);
   expect(await statusOf(id)).toBe("FAILED");
 });
 
-test("a name that was known once is logged with its count, not in every round, and told by check", async () => {
+test("tasks with a name that a worker once listed are logged once, with their count, and reported by check()", async () => {
   const waiting = defineTask({ name: "gone", run: () => null });
   await addWorker(db);
   await addWorker(db, { state: "dead", taskNames: ["gone"] });
@@ -129,7 +129,7 @@ test("a name that was known once is logged with its count, not in every round, a
   expect(await db.app({ tasks: [waiting] }).check({ live: true })).toEqual([]);
 });
 
-test("the run of a node goes on", async () => {
+test("a run advances when its node with an unknown task name fails", async () => {
   const workflow = defineWorkflow({
     name: "half known",
     build: (flow) => flow.node("a", unknown, undefined).output,
@@ -145,7 +145,7 @@ test("the run of a node goes on", async () => {
   });
 });
 
-test("a worker ends it by itself", async () => {
+test("a worker fails a task with an unknown name by itself", async () => {
   const app = db.app({
     tasks: [known],
     unknownTaskGraceMs: 1_000,
@@ -158,8 +158,8 @@ test("a worker ends it by itself", async () => {
   });
 });
 
-describe("among 60,000 rows", () => {
-  /** In the order of the line: known ones, one that nobody knows, and as many that are not due. */
+describe("the search for unknown names among 60,000 rows", () => {
+  /** Adds, in queue order: 30,000 known tasks, one unknown task, and 30,000 known tasks that are not due. */
   async function fill(): Promise<string> {
     await addWorker(db, { taskNames: ["known"] });
     await db.sql(`
@@ -176,7 +176,7 @@ describe("among 60,000 rows", () => {
     return addOneReady(db, { name: "unknown", dueMs: -6 * MINUTE });
   }
 
-  test("a round reads a page, the next goes on behind it, and after the last they begin anew", async () => {
+  test("reads a page in each round, continues behind it in the next, and restarts after the last page", async () => {
     const id = await fill();
     const round = rounds();
     const ended: number[] = [];
@@ -188,7 +188,7 @@ describe("among 60,000 rows", () => {
     expect(await statusOf(again)).toBe("FAILED");
   });
 
-  test("the search reads its page by the index, and no row that is not due", async () => {
+  test("reads its page by the index, and no row that is not due", async () => {
     await fill();
     const connection = await db.connect("reads");
     const search = { graceMs, limit: 1_000, after: undefined };

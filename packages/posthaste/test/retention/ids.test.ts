@@ -1,7 +1,7 @@
 /** Ended tasks are found by their ids, which say when they were sent; and those of other ids are found all the same. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { uuidV7 } from "../../src/engine/uuid-v7.ts";
+import { uuidV7 } from "../../src/sending/uuid-v7.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { addEnded, addManyEnded, idsMade, pruneOnce, type EndedSeed } from "./old-rows.ts";
@@ -38,72 +38,74 @@ function random(beginning: string, count = 200): [string, string][] {
   return Array.from({ length: count }, () => [make(), make()]);
 }
 
-test("the first id of a moment is just below what a client makes then", async () => {
-  const [first, id, later] = [Date.now(), uuidV7(), Date.now() + 1];
-  const [row] = await db.sql<{ isBetween: boolean }>(
-    `select $2::uuid >= posthaste.first_id_at(to_timestamp($1::float8 / 1000))
+describe("pruneRecords", () => {
+  test("first_id_at is just below the ids that a client makes at that time", async () => {
+    const [first, id, later] = [Date.now(), uuidV7(), Date.now() + 1];
+    const [row] = await db.sql<{ isBetween: boolean }>(
+      `select $2::uuid >= posthaste.first_id_at(to_timestamp($1::float8 / 1000))
             and $2::uuid < posthaste.first_id_at(to_timestamp($3::float8 / 1000)) as "isBetween"`,
-    [first, id, later],
-  );
-  expect(row?.isBetween).toBe(true);
-});
-
-describe("an id of the caller's own", () => {
-  test("that is random", () => expectOldOnesToGo(random("a")));
-  test("that looks as if it were from long ago", () => expectOldOnesToGo(random("00")));
-  test("that looks as if it were from far ahead", () => expectOldOnesToGo(random("02")));
-  test("that is smallest and largest", () =>
-    expectOldOnesToGo([
-      ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"],
-      ["ffffffff-ffff-ffff-ffff-fffffffffffe", "00000000-0000-0000-0000-000000000001"],
-    ]));
-  test("at the end of what is walked", () =>
-    expectOldOnesToGo([
-      ["03ffffff-ffff-ffff-ffff-ffffffffffff", "04000000-0000-0000-0000-000000000001"],
-      ["04000000-0000-0000-0000-000000000000", "03ffffff-ffff-ffff-ffff-fffffffffffe"],
-    ]));
-
-  test("of version 7, of any time but the last month", async () => {
-    const times = ["20 years", "721 hours", "-2 hours", "-1 day", "-70 years"];
-    const firsts = await idsMade(db, times);
-    const seconds = await idsMade(db, times);
-    await expectOldOnesToGo(firsts.map((id, index) => [id, seconds[index] ?? ""]));
+      [first, id, later],
+    );
+    expect(row?.isBetween).toBe(true);
   });
 
-  test("that names a later time within the month is kept for a month from then", async () => {
-    const [id] = await idsMade(db, ["10 days"]);
-    await addEnded(db, [{ ...(id !== undefined && { id }), ago: "60 days" }]);
-    expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ terminalRecords: 0 });
-    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 0, unfinished: [] });
-    expect(await pruneOnce(db, { terminalRecordRetentionHours: 239 })).toMatchObject({
-      terminalRecords: 1,
+  describe("deletes old tasks by age, not by an id of the caller's own", () => {
+    test("that is random", () => expectOldOnesToGo(random("a")));
+    test("that looks very old", () => expectOldOnesToGo(random("00")));
+    test("that looks far in the future", () => expectOldOnesToGo(random("02")));
+    test("that is smallest and largest", () =>
+      expectOldOnesToGo([
+        ["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"],
+        ["ffffffff-ffff-ffff-ffff-fffffffffffe", "00000000-0000-0000-0000-000000000001"],
+      ]));
+    test("at the end of the walked range", () =>
+      expectOldOnesToGo([
+        ["03ffffff-ffff-ffff-ffff-ffffffffffff", "04000000-0000-0000-0000-000000000001"],
+        ["04000000-0000-0000-0000-000000000000", "03ffffff-ffff-ffff-ffff-fffffffffffe"],
+      ]));
+
+    test("of version 7, of any time but the last month", async () => {
+      const times = ["20 years", "721 hours", "-2 hours", "-1 day", "-70 years"];
+      const firsts = await idsMade(db, times);
+      const seconds = await idsMade(db, times);
+      await expectOldOnesToGo(firsts.map((id, index) => [id, seconds[index] ?? ""]));
+    });
+
+    test("but keeps one whose id names a later time within the month for a month from then", async () => {
+      const [id] = await idsMade(db, ["10 days"]);
+      await addEnded(db, [{ ...(id !== undefined && { id }), ago: "60 days" }]);
+      expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ terminalRecords: 0 });
+      expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 0, unfinished: [] });
+      expect(await pruneOnce(db, { terminalRecordRetentionHours: 239 })).toMatchObject({
+        terminalRecords: 1,
+      });
+    });
+
+    test("also when there are more than a round may take", async () => {
+      await addManyEnded(db, 60_000, {
+        // None of them names a time in the last month.
+        id: "overlay(gen_random_uuid()::text placing 'a' from 1)::uuid",
+        sent: "now() - interval '70 days'",
+        ended: "now() - interval '60 days' - (n / 2) * interval '1 second'",
+      });
+      const first = await pruneOnce(db);
+      expect(first).toMatchObject({ terminalRecords: 48_000, unfinished: ["terminalRecords"] });
+      const second = await pruneOnce(db);
+      expect(second).toMatchObject({ terminalRecords: 12_000, unfinished: [] });
     });
   });
 
-  test("more of them than a round may take, two looks for others before", async () => {
-    await addManyEnded(db, 60_000, {
-      // None of them names a time in the last month.
-      id: "overlay(gen_random_uuid()::text placing 'a' from 1)::uuid",
-      sent: "now() - interval '70 days'",
-      ended: "now() - interval '60 days' - (n / 2) * interval '1 second'",
+  describe("with old tasks that ended lately", () => {
+    const lately = { sent: "now() - interval '40 days' - n * interval '1 second'", ended: "now()" };
+
+    test("walks over 100,000 of them in one round and finds the tasks behind them", async () => {
+      await addManyEnded(db, 100_000, lately);
+      await addEnded(db, [
+        { ago: "32 days", sentAgo: "33 days" },
+        { ago: "32 days", id: randomUUID() },
+      ]);
+      expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 2, unfinished: [] });
+      expect(await kept()).toHaveLength(100_000);
     });
-    const first = await pruneOnce(db);
-    expect(first).toMatchObject({ terminalRecords: 48_000, unfinished: ["terminalRecords"] });
-    const second = await pruneOnce(db);
-    expect(second).toMatchObject({ terminalRecords: 12_000, unfinished: [] });
-  });
-});
-
-describe("sent long ago and ended lately", () => {
-  const lately = { sent: "now() - interval '40 days' - n * interval '1 second'", ended: "now()" };
-
-  test("100,000 of them are walked over in one round, and hide nothing behind them", async () => {
-    await addManyEnded(db, 100_000, lately);
-    await addEnded(db, [
-      { ago: "32 days", sentAgo: "33 days" },
-      { ago: "32 days", id: randomUUID() },
-    ]);
-    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 2, unfinished: [] });
-    expect(await kept()).toHaveLength(100_000);
   });
 });

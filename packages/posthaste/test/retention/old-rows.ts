@@ -1,12 +1,12 @@
 /** Rows of the age that a test needs, and a round of retention. */
-import { databaseAt, readConfig } from "../../src/domain/config.ts";
-import { Database } from "../../src/engine/database.ts";
+import { databaseAt, readConfig } from "../../src/config/config.ts";
+import { Database } from "../../src/database/database.ts";
 import {
   prune,
   type PruneOptions,
   type PruneRound,
   type Retention,
-} from "../../src/engine/prune.ts";
+} from "../../src/recovery/prune.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
 
@@ -43,7 +43,7 @@ export interface EndedSeed {
   readonly ago: string;
   /** How long ago it was sent; if not said, when it ended. */
   readonly sentAgo?: string;
-  /** Of the caller's own. Otherwise one that was made when it was sent. */
+  /** An id of the caller's own; by default one that was made when the task was sent. */
   readonly id?: string;
   readonly status?: "COMPLETED" | "FAILED" | "CANCELLED" | "EXPIRED";
   readonly key?: string;

@@ -19,155 +19,159 @@ async function kept(table = "submissions"): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-test.each(["COMPLETED", "FAILED", "CANCELLED", "EXPIRED"] as const)(
-  "%s is terminal: what is older than 30 days goes, with its attempts and its progress",
-  async (status) => {
-    const [, young] = await addEnded(db, [
-      { ago: `${month} 2 seconds`, status },
-      { ago: `${month} -20 seconds`, status },
-    ]);
-    expect(await pruneOnce(db)).toEqual({
-      heartbeats: 0,
-      workerStates: 0,
-      terminalRecords: 1,
-      unfinished: [],
-    });
-    for (const table of ["submissions", "finished_tasks", "attempts", "progress"])
-      expect(await kept(table)).toEqual([young]);
-  },
-);
-
-test("the hours that are kept are the config's", async () => {
-  await addEnded(db, [{ ago: "2 hours" }, { ago: "59 minutes" }]);
-  expect(await pruneOnce(db, { terminalRecordRetentionHours: 3 })).toMatchObject({
-    terminalRecords: 0,
-  });
-  expect(await pruneOnce(db, { terminalRecordRetentionHours: 1 })).toMatchObject({
-    terminalRecords: 1,
-  });
-});
-
-test("null keeps them for ever", async () => {
-  await addEnded(db, [{ ago: "10 years" }]);
-  expect(await pruneOnce(db, { terminalRecordRetentionHours: null })).toMatchObject({
-    terminalRecords: 0,
-  });
-  expect(await kept()).toHaveLength(1);
-});
-
-test("a category that is not asked for is left alone", async () => {
-  await addEnded(db, [{ ago: "10 years" }]);
-  const categories = ["heartbeats", "workerStates"] as const;
-  expect(await pruneOnce(db, {}, { categories })).toMatchObject({ terminalRecords: 0 });
-  expect(await kept()).toHaveLength(1);
-});
-
-test("a dry run counts what a real one deletes, and deletes nothing", async () => {
-  await addEnded(db, [
-    { ago: "60 days" },
-    { ago: "60 days", workflowId: randomUUID() },
-    { ago: "2 days" },
-  ]);
-  expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ terminalRecords: 1 });
-  expect(await kept()).toHaveLength(3);
-  expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 1 });
-});
-
-test("what has not ended stays, however old it is", async () => {
-  await addReady(db, [{ dueMs: -1e10 }]);
-  await addActive(db, [{ heldMs: 1e10 }, { status: "CLAIMED", heldMs: 1e10 }]);
-  expect(await pruneOnce(db, { terminalRecordRetentionHours: 1 })).toMatchObject({
-    terminalRecords: 0,
-  });
-  expect(await kept()).toHaveLength(3);
-});
-
-describe("a task of a workflow", () => {
-  test("stays with its workflow, old as it is", async () => {
-    const [id] = await addEnded(db, [{ ago: "60 days", workflowId: randomUUID() }]);
-    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 0 });
-    expect(await kept("attempts")).toEqual([id]);
-  });
-
-  test("does not keep later ones from going, however many of them there are", async () => {
-    const workflowId = randomUUID();
-    await addEnded(db, [
-      ...Array.from({ length: 1_500 }, () => ({ ago: "90 days", workflowId })),
-      ...Array.from({ length: 1_500 }, () => ({ ago: "60 days" })),
-    ]);
-    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 1_500, unfinished: [] });
-    expect(await kept()).toHaveLength(1_500);
-  });
-});
-
-test("its key is free again", async () => {
-  const old = defineTask({ name: "old", run: () => null });
-  const [id] = await addEnded(db, [{ ago: "60 days", key: "k" }]);
-  const app = db.app();
-  await expect(app.send(old, undefined, { key: "k" })).rejects.toThrow("another input");
-  await pruneOnce(db);
-  expect((await app.send(old, undefined, { key: "k" })).id).not.toBe(id);
-});
-
-test("a round is bounded, takes what was sent first, and says that there is more", async () => {
-  await addManyEnded(db, 50_500, {
-    sent: "now() - interval '70 days' - n * interval '1 second'",
-    ended: "now() - interval '60 days' - n * interval '1 second'",
-  });
-  expect(await pruneOnce(db)).toMatchObject({
-    terminalRecords: 50_000,
-    unfinished: ["terminalRecords"],
-  });
-  const [left] = await db.sql<{ rows: number; oldest: number }>(
-    `select count(*)::int as rows,
-            round(extract(epoch from max(now() - interval '60 days' - finished_at)))::int as oldest
-       from posthaste.finished_tasks`,
-  );
-  expect(left?.rows).toBe(500);
-  expect(left?.oldest).toBeLessThan(600);
-  expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 500, unfinished: [] });
-});
-
-describe("at the same time", () => {
-  test("two rounds delete each task once, and neither waits for the other", async () => {
-    await addEnded(
-      db,
-      Array.from({ length: 5_000 }, () => ({ ago: "60 days" })),
-    );
-    const rounds = await Promise.all([pruneOnce(db), pruneOnce(db), pruneOnce(db)]);
-    const total = rounds.reduce((sum, { terminalRecords }) => sum + terminalRecords, 0);
-    // One may find the rest in the other's hands, and leaves it to the next round.
-    const { terminalRecords } = await pruneOnce(db);
-    expect(total + terminalRecords).toBe(5_000);
-    expect(await kept()).toEqual([]);
-  });
-
-  test.each(["submissions", "finished_tasks"])(
-    "a row of %s that somebody holds is passed over whole, without waiting",
-    async (table) => {
-      const [held] = await addEnded(db, [{ ago: "61 days" }, { ago: "60 days" }]);
-      await db.sql("begin");
-      try {
-        await db.sql(`select from posthaste.${table} where task_id = $1 for update`, [held]);
-        expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 1 });
-      } finally {
-        await db.sql("rollback");
-      }
-      for (const each of ["submissions", "finished_tasks", "attempts", "progress"])
-        expect(await kept(each)).toEqual([held]);
+describe("pruneRecords", () => {
+  test.each(["COMPLETED", "FAILED", "CANCELLED", "EXPIRED"] as const)(
+    "deletes %s tasks older than 30 days, with attempts and progress",
+    async (status) => {
+      const [, young] = await addEnded(db, [
+        { ago: `${month} 2 seconds`, status },
+        { ago: `${month} -20 seconds`, status },
+      ]);
+      expect(await pruneOnce(db)).toEqual({
+        heartbeats: 0,
+        workerStates: 0,
+        terminalRecords: 1,
+        unfinished: [],
+      });
+      for (const table of ["submissions", "finished_tasks", "attempts", "progress"])
+        expect(await kept(table)).toEqual([young]);
     },
   );
 
-  test("a round that is not committed holds up no end", async () => {
-    await addEnded(db, [{ ago: "60 days" }]);
-    const [claim] = await addActive(db, [{}]);
-    if (claim === undefined) throw new Error("nothing was added");
-    const pruner = await db.connect("reads");
-    await pruner.script("begin" as never);
-    await db.store.pruneRecords.tasks(pruner, 720, 1_000, null);
-    const finisher = await db.connect();
-    const reply = await db.store.settleTasks(finisher, [{ ...claim, edge: "succeed", ran: true }]);
-    expect(reply.settled).toBe(1);
-    await pruner.script("rollback" as never);
+  test("keeps records for the configured hours", async () => {
+    await addEnded(db, [{ ago: "2 hours" }, { ago: "59 minutes" }]);
+    expect(await pruneOnce(db, { terminalRecordRetentionHours: 3 })).toMatchObject({
+      terminalRecords: 0,
+    });
+    expect(await pruneOnce(db, { terminalRecordRetentionHours: 1 })).toMatchObject({
+      terminalRecords: 1,
+    });
+  });
+
+  test("keeps records forever with null", async () => {
+    await addEnded(db, [{ ago: "10 years" }]);
+    expect(await pruneOnce(db, { terminalRecordRetentionHours: null })).toMatchObject({
+      terminalRecords: 0,
+    });
+    expect(await kept()).toHaveLength(1);
+  });
+
+  test("leaves a category that is not requested", async () => {
+    await addEnded(db, [{ ago: "10 years" }]);
+    const categories = ["heartbeats", "workerStates"] as const;
+    expect(await pruneOnce(db, {}, { categories })).toMatchObject({ terminalRecords: 0 });
+    expect(await kept()).toHaveLength(1);
+  });
+
+  test("counts in a dry run as many as a real one deletes, and deletes nothing", async () => {
+    await addEnded(db, [
+      { ago: "60 days" },
+      { ago: "60 days", workflowId: randomUUID() },
+      { ago: "2 days" },
+    ]);
+    expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ terminalRecords: 1 });
+    expect(await kept()).toHaveLength(3);
+    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 1 });
+  });
+
+  test("keeps tasks that have not ended, however old", async () => {
+    await addReady(db, [{ dueMs: -1e10 }]);
+    await addActive(db, [{ heldMs: 1e10 }, { status: "CLAIMED", heldMs: 1e10 }]);
+    expect(await pruneOnce(db, { terminalRecordRetentionHours: 1 })).toMatchObject({
+      terminalRecords: 0,
+    });
+    expect(await kept()).toHaveLength(3);
+  });
+
+  describe("with tasks of a workflow", () => {
+    test("keeps an old task while its workflow is kept", async () => {
+      const [id] = await addEnded(db, [{ ago: "60 days", workflowId: randomUUID() }]);
+      expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 0 });
+      expect(await kept("attempts")).toEqual([id]);
+    });
+
+    test("deletes later tasks, however many workflow tasks come first", async () => {
+      const workflowId = randomUUID();
+      await addEnded(db, [
+        ...Array.from({ length: 1_500 }, () => ({ ago: "90 days", workflowId })),
+        ...Array.from({ length: 1_500 }, () => ({ ago: "60 days" })),
+      ]);
+      expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 1_500, unfinished: [] });
+      expect(await kept()).toHaveLength(1_500);
+    });
+  });
+
+  test("frees the key of a deleted task", async () => {
+    const old = defineTask({ name: "old", run: () => null });
+    const [id] = await addEnded(db, [{ ago: "60 days", key: "k" }]);
+    const app = db.app();
+    await expect(app.send(old, undefined, { key: "k" })).rejects.toThrow("another input");
+    await pruneOnce(db);
+    expect((await app.send(old, undefined, { key: "k" })).id).not.toBe(id);
+  });
+
+  test("limits a round, takes the earliest sent first, and reports that there is more", async () => {
+    await addManyEnded(db, 50_500, {
+      sent: "now() - interval '70 days' - n * interval '1 second'",
+      ended: "now() - interval '60 days' - n * interval '1 second'",
+    });
+    expect(await pruneOnce(db)).toMatchObject({
+      terminalRecords: 50_000,
+      unfinished: ["terminalRecords"],
+    });
+    const [left] = await db.sql<{ rows: number; oldest: number }>(
+      `select count(*)::int as rows,
+            round(extract(epoch from max(now() - interval '60 days' - finished_at)))::int as oldest
+       from posthaste.finished_tasks`,
+    );
+    expect(left?.rows).toBe(500);
+    expect(left?.oldest).toBeLessThan(600);
+    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 500, unfinished: [] });
+  });
+
+  describe("in concurrent sessions", () => {
+    test("deletes each task once in two rounds, and neither waits for the other", async () => {
+      await addEnded(
+        db,
+        Array.from({ length: 5_000 }, () => ({ ago: "60 days" })),
+      );
+      const rounds = await Promise.all([pruneOnce(db), pruneOnce(db), pruneOnce(db)]);
+      const total = rounds.reduce((sum, { terminalRecords }) => sum + terminalRecords, 0);
+      // One may find the rest in the other's hands, and leaves it to the next round.
+      const { terminalRecords } = await pruneOnce(db);
+      expect(total + terminalRecords).toBe(5_000);
+      expect(await kept()).toEqual([]);
+    });
+
+    test.each(["submissions", "finished_tasks"])(
+      "skips a task whose row of %s another session holds, without waiting",
+      async (table) => {
+        const [held] = await addEnded(db, [{ ago: "61 days" }, { ago: "60 days" }]);
+        await db.sql("begin");
+        try {
+          await db.sql(`select from posthaste.${table} where task_id = $1 for update`, [held]);
+          expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 1 });
+        } finally {
+          await db.sql("rollback");
+        }
+        for (const each of ["submissions", "finished_tasks", "attempts", "progress"])
+          expect(await kept(each)).toEqual([held]);
+      },
+    );
+
+    test("delays no end while a round is uncommitted", async () => {
+      await addEnded(db, [{ ago: "60 days" }]);
+      const [claim] = await addActive(db, [{}]);
+      if (claim === undefined) throw new Error("nothing was added");
+      const pruner = await db.connect("reads");
+      await pruner.script("begin" as never);
+      await db.store.pruneRecords.tasks(pruner, 720, 1_000, null);
+      const finisher = await db.connect();
+      const reply = await db.store.settleTasks(finisher, [
+        { ...claim, edge: "succeed", ran: true },
+      ]);
+      expect(reply.settled).toBe(1);
+      await pruner.script("rollback" as never);
+    });
   });
 });

@@ -1,4 +1,4 @@
-/** Running tasks are cancelled, a few at a time: how long it takes until their bodies know. */
+/** Running tasks are cancelled, a few at a time: how long it takes until their handlers know. */
 import { waitUntil } from "../support/wait-until.ts";
 import { untilAborted } from "./effects-app.ts";
 import { withEffects, type EffectsStage } from "./effects-stage.ts";
@@ -7,7 +7,7 @@ export interface CancelLatencyReport {
   /** What `cancel()` answered, and how often. */
   readonly answers: Readonly<Record<string, number>>;
   readonly statuses: Readonly<Record<string, number>>;
-  /** From just before `cancel()` until the aborted body has written it down, by the database's clock; sorted. */
+  /** From just before `cancel()` until the aborted handler has written it down, by the database's clock; sorted. */
   readonly latenciesMs: readonly number[];
   readonly workersAtWork: number;
 }
@@ -32,7 +32,7 @@ export async function cancelLatency(url: string, tasks: number): Promise<CancelL
 
 async function cancelOne({ app, sql }: EffectsStage): Promise<string> {
   const handle = await app.send(untilAborted);
-  await waitUntil("the body to begin", async () => {
+  await waitUntil("the handler to begin", async () => {
     const { rowCount } = await sql.query("select from begun where task_id = $1", [handle.id]);
     return rowCount === 1;
   });

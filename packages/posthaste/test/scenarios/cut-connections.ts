@@ -1,6 +1,6 @@
 /**
  * Sends, two worker processes and waiters, all through a proxy that cuts connections at random, also after the server
- * has committed and before its answer arrives. Every acknowledged send must exist once, every body run once, no task
+ * has committed and before its answer arrives. Every acknowledged send must exist once, every handler run once, no task
  * finish twice, and every waiter get its result.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -25,7 +25,7 @@ export interface CutConnectionsReport {
   readonly ranTwice: number;
   readonly neverRan: number;
   readonly adopted: number;
-  /** Bodies that ran at the same time in one worker, which has 20 slots. */
+  /** Handlers that ran at the same time in one worker, which has 20 slots. */
   readonly mostAtOnce: number;
 }
 
@@ -70,7 +70,7 @@ export async function cutConnections(
     await Promise.all(workers.map((worker) => worker.exited));
     const adopted = workers
       .flatMap(({ log }) => log)
-      .filter(({ message }) => String(message).startsWith("claims whose"));
+      .filter(({ message }) => String(message).startsWith("found claims whose"));
     const { times, mostAtOnce } = readRuns(folder);
     return {
       ...outcome,
@@ -78,7 +78,7 @@ export async function cutConnections(
       mostAtOnce,
       sends: options.sends,
       cuts: proxy.cuts,
-      adopted: adopted.reduce((sum, { tasks }) => sum + Number(tasks), 0),
+      adopted: adopted.reduce((sum, { count }) => sum + Number(count), 0),
     };
   } finally {
     proxy.heal();

@@ -22,7 +22,7 @@ export const effectTables = `
 
 const EFFECT = "insert into effects (task_id) values ($1)";
 
-/** How far a body is, written where a SIGKILL cannot undo it. */
+/** How far a handler is, written where a SIGKILL cannot undo it. */
 function note(taskId: string, phase: "begun" | "written" | "ended"): void {
   appendFileSync(join(folder, `bodies-${process.pid}.txt`), `${taskId} ${phase}\n`);
 }

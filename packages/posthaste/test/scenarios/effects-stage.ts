@@ -12,7 +12,7 @@ import { effectTables } from "./effects-app.ts";
 export interface EffectsStage {
   readonly sql: pg.Pool;
   readonly app: Posthaste;
-  /** Where bodies write what a SIGKILL must not undo. */
+  /** Where handlers write what a SIGKILL must not undo. */
   readonly folder: string;
   readonly startWorker: (concurrency: number) => Promise<WorkerProcess>;
 }

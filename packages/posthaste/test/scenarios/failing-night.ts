@@ -23,35 +23,29 @@ export const kinds: readonly (readonly [kind: string, isMeant: (line: Line) => b
   ["a retry", says("warn", "task failed; retrying", "flaky")],
   ["the last retry", failed("flaky", "BUSY")],
   ["a timeout", failed("slow", "TASK_TIMEOUT")],
-  [
-    "a handler that ignores its timeout",
-    says("warn", "the task did not stop when it was told to", "deaf"),
-  ],
+  ["a handler that ignores its timeout", says("warn", "handler did not stop when aborted", "deaf")],
   ["a result that JSON cannot hold", failed("unstorable", "WORKER_SERIALIZATION_ERROR")],
   ["a result that its schema refuses", failed("refused-output", "RETURN_TYPE_MISMATCH")],
   ["a stored input that its schema refuses", failed("checked", "ARGUMENT_TYPE_MISMATCH")],
-  [
-    "a promise that nobody awaited",
-    says("error", "a promise or callback that the task did not wait for", "careless"),
-  ],
+  ["an unawaited promise", says("error", "unawaited promise or callback failed", "careless")],
   ["a cancellation", says("info", "task cancelled", "cancelled")],
   ["a deadline that passed", says("warn", "task expired", "expired")],
   [
     "process.exit() in a handler",
-    says("error", "task failed; it was taken from its worker", "exits"),
+    says("error", "task failed; its worker was interrupted", "exits"),
   ],
   ["a worker process that died", says("warn", "worker process died")],
   ["an endless loop", says("error", "event loop blocked; ending the process")],
-  ["the task of that loop", says("error", "task failed; it was taken from its worker", "spins")],
+  ["the task of that loop", says("error", "task failed; its worker was interrupted", "spins")],
   ["an error on a thread", failed("thread-throws", "UNHANDLED_ERROR")],
   ["a thread that exits", says("error", "task failed", "thread-exits")],
   ["thousands of failures", says("error", "more tasks failed", "flood")],
-  ["a large result", says("warn", "a large result was stored")],
-  ["a hook that fails", says("warn", "a hook failed or was not told")],
+  ["a large result", says("warn", "task result is large")],
+  ["a hook that fails", says("warn", "event hook failed")],
   ["the database goes", says("warn", "database unreachable")],
   ["the database is back", says("info", "database reachable again")],
   ["the listener goes", says("warn", "listener lost its connection")],
-  ["the listener is back", says("info", "listener connected again")],
+  ["the listener is back", says("info", "listener reconnected")],
 ];
 
 function says(level: string, text: string, name?: string): (line: Line) => boolean {
@@ -90,7 +84,7 @@ export async function failingNight(): Promise<NightReport> {
     await waitForLine(supervisor, "database unreachable");
     await server.startAgain();
     await waitForLine(supervisor, "database reachable again");
-    await waitForLine(supervisor, "listener connected again");
+    await waitForLine(supervisor, "listener reconnected");
     supervisor.kill("SIGTERM");
     await supervisor.exited;
     const { log } = supervisor;
@@ -98,7 +92,8 @@ export async function failingNight(): Promise<NightReport> {
       lines: new Map(kinds.map(([kind, isMeant]) => [kind, log.find(isMeant)])),
       nameless: log.filter(
         ({ message, ...line }) =>
-          /^(task |more tasks|the task )/.test(String(message)) && line["name"] === undefined,
+          /^(task |more tasks|handler |unawaited )/.test(String(message)) &&
+          line["name"] === undefined,
       ),
     };
   } finally {
@@ -134,7 +129,7 @@ async function everythingFails(app: ReturnType<typeof posthaste>, url: string): 
   await client.end();
   const doomed = await app.send(night.cancelled);
   await waitUntil(
-    "a body to cancel",
+    "a handler to cancel",
     async () => (await doomed.info()).status === "RUNNING",
     60_000,
   );

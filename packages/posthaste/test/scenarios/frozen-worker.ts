@@ -33,7 +33,7 @@ export async function frozenWorker(url: string): Promise<FrozenWorkerReport> {
   const zombie = await startWorkerProcess({ app: workerApp, env });
   try {
     const handle = await app.send(waitForGo);
-    await waitUntil("the body to begin", () => existsSync(join(folder, "begun")));
+    await waitUntil("the handler to begin", () => existsSync(join(folder, "begun")));
     zombie.kill("SIGSTOP");
     await waitUntil("the process to stop", () => processState(zombie.pid) === "T");
 
@@ -47,7 +47,7 @@ export async function frozenWorker(url: string): Promise<FrozenWorkerReport> {
     const line = await waitUntil("the zombie to say that its claim was lost", () =>
       zombie.log.find(
         ({ message }) =>
-          String(message).startsWith("claim lost") && String(message).includes("dropped"),
+          String(message).startsWith("claim lost") && String(message).includes("dropping"),
       ),
     );
     const after = await everyRow(client, handle.id);

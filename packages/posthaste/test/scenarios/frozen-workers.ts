@@ -101,7 +101,7 @@ export async function longFreeze(url: string): Promise<LongFreezeReport> {
       childRefused: refused.what === "child refused",
       zombieSaid: zombie.log
         .map(({ message }) => String(message))
-        .filter((message) => /claim lost|others may take|declared dead/.test(message)),
+        .filter((message) => /claim lost|other workers may take|declared dead/.test(message)),
     };
   });
 }

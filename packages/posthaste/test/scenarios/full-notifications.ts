@@ -52,7 +52,7 @@ export async function fullNotifications(url: string): Promise<FullNotificationsR
   });
   try {
     const running = await app.send(waitForGo);
-    await waitUntil("a body to begin", () => pidOfBody(folder) !== undefined);
+    await waitUntil("a handler to begin", () => pidOfBody(folder) !== undefined);
     const plainNotify = await fillQueue(sql, listener);
     const stage = { app, sql, folder, refused: {}, calls: 0 };
     const ids = await callEverything(stage, running.id);

@@ -12,7 +12,7 @@ export interface BusyReport {
   readonly heartbeats: number;
 }
 
-/** Statements in which so many running tasks are vouched for. */
+/** Statements that write the heartbeats of this many running tasks. */
 export async function busyHeartbeats(
   url: string,
   running: number,
@@ -26,12 +26,12 @@ export async function busyHeartbeats(
       Array.from({ length: running }, () => 600_000),
     );
     await stage.start("--concurrency", String(running));
-    const isVouched = `heartbeats group by task_id having count(*) > 1`;
+    const wasSent = `heartbeats group by task_id having count(*) > 1`;
     await waitUntil(
-      "all to have been vouched for twice",
+      "all tasks to have two heartbeats",
       async () => {
         const [row] = await stage.sql<{ count: number }>(
-          `select count(*)::int from (select from posthaste.${isVouched}) as task`,
+          `select count(*)::int from (select from posthaste.${wasSent}) as task`,
         );
         return row?.count === running;
       },

@@ -1,4 +1,4 @@
-/** A hundred bodies sit inside `ctx.transaction` at once; other tasks of the same worker must end all the same. */
+/** A hundred handlers sit inside `ctx.transaction` at once; other tasks of the same worker must end all the same. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitUntil } from "../support/wait-until.ts";

@@ -13,7 +13,7 @@ import { withEffects, type EffectsStage } from "./effects-stage.ts";
 
 export interface KilledWorkersReport {
   readonly kills: number;
-  /** Kills that met a body between its first line and its last. */
+  /** Kills that met a handler between its first line and its last. */
   readonly killsInFlight: number;
   /** Of those, with an effect that was written and not known to be committed. */
   readonly killsAfterEffect: number;
@@ -88,7 +88,7 @@ class Killing {
     const { random } = this.#options;
     while (this.#toKill-- > 0) {
       const worker = await this.#stage.startWorker(SLOTS);
-      // A worker's first bodies wait for connections; most kills come when it is warm.
+      // A worker's first handlers wait for connections; most kills come when it is warm.
       const isCold = random() < 0.25;
       await waitUntil(`the ${isCold ? "begin" : "end"} of its first body`, () => {
         const phases = [...this.#phases(worker).values()];
@@ -105,7 +105,7 @@ class Killing {
     }
   }
 
-  /** The last phase of every body of a process. */
+  /** The last phase of every handler of a process. */
   #phases({ pid }: WorkerProcess): Map<string, string> {
     const file = join(this.#stage.folder, `bodies-${pid}.txt`);
     if (!existsSync(file)) return new Map();

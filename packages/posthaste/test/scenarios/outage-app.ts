@@ -1,4 +1,4 @@
-/** The app of the workers in the outage storm. Bodies write into a ledger outside the database, which is never away. */
+/** The app of the workers in the outage storm. Handlers write into a ledger outside the database, which is never away. */
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,6 +1,6 @@
 /**
  * PostgreSQL goes away again and again while two worker processes work and producers send. Nothing acknowledged may be
- * missing, no body may run twice or be told to stop, no process may exit, and work must go on soon after each return.
+ * missing, no handler may run twice or be told to stop, no process may exit, and work must go on soon after each return.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -45,7 +45,7 @@ export interface OutageStormReport {
   readonly ranTwice: number;
   readonly neverRan: number;
   readonly aborted: number;
-  /** Bodies that began before an outage and ended in or after it. */
+  /** Handlers that began before an outage and ended in or after it. */
   readonly outlived: number;
   readonly processesGone: number;
   readonly brokenLaws: readonly BrokenLaw[];

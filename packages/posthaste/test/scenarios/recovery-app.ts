@@ -1,4 +1,4 @@
-/** The app of worker processes that are killed, frozen or blocked. What bodies do is written down outside the database. */
+/** The app of worker processes that are killed, frozen or blocked. What handlers do is written down outside the database. */
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,7 +17,7 @@ export const child = defineTask({ name: "child", run: (by: string) => by });
 
 /**
  * Its first attempt waits until the file `go` is there, however often it is told to stop, and then says everything that a
- * body can say. Later attempts end at once.
+ * handler can say. Later attempts end at once.
  */
 export const hold = defineTask({
   name: "hold",

@@ -1,4 +1,4 @@
-/** The app of the worker whose results PostgreSQL refuses for a while. Bodies are written down outside the database. */
+/** The app of the worker whose results PostgreSQL refuses for a while. Handlers are written down outside the database. */
 import { randomBytes } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";

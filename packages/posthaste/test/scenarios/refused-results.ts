@@ -124,7 +124,7 @@ async function refusedResults(
   }
 }
 
-/** One line for each body that began. */
+/** One line for each handler that began. */
 function runs(folder: string): readonly string[] {
   try {
     return readFileSync(join(folder, "ledger"), "utf8").trim().split("\n");
@@ -134,7 +134,7 @@ function runs(folder: string): readonly string[] {
 }
 
 function refusedStates({ log }: WorkerProcess): readonly string[] {
-  const said = log.filter(({ message }) => String(message).includes("kept in memory"));
+  const said = log.filter(({ message }) => String(message).includes("keeping it in memory"));
   return [...new Set(said.map(({ code }) => String(code)))];
 }
 

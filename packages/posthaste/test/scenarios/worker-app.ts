@@ -1,4 +1,4 @@
-/** The app of the worker processes that scenarios start. Bodies write into a ledger outside the database. */
+/** The app of the worker processes that scenarios start. Handlers write into a ledger outside the database. */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,7 +1,7 @@
 /** Names are checked by rule and travel as values: none becomes part of a statement, whatever stands in it. */
 import { describe, expect, test } from "vitest";
-import { printMigrations } from "../../src/engine/print-migrations.ts";
-import { printRoles } from "../../src/engine/print-roles.ts";
+import { printMigrations } from "../../src/database/print-sql.ts";
+import { printRoles } from "../../src/database/print-sql.ts";
 import { defineTask, posthaste, PosthasteError, type AppConfig } from "../../src/index.ts";
 import { createStore } from "../../src/store/store.ts";
 import { testKit } from "../../src/testing/index.ts";
@@ -10,7 +10,7 @@ import { silentLogger } from "../support/loggers.ts";
 
 const db = useDatabase();
 
-/** Each would do harm, or break something, if it were put into a statement as it is. */
+/** Names that would do harm, or break a statement, if they became part of it. */
 const hostile: Record<string, string> = {
   "a quote": "x'; drop table posthaste.submissions; --",
   "a double quote": 'x"; drop table posthaste.submissions; --',
@@ -27,7 +27,7 @@ const hostile: Record<string, string> = {
 };
 
 const unprintable: Record<string, string> = {
-  nothing: "",
+  "no characters": "",
   "a null byte": "x\0y",
   "half a surrogate": "x\ud800",
   "a line break": "x\ny",
@@ -38,7 +38,7 @@ const unprintable: Record<string, string> = {
 
 const refused = { ...hostile, ...unprintable };
 
-/** What is thrown is ours, says so, and is short enough to be read. */
+/** The call throws a PosthasteError with this code and a short message. */
 async function expectRefusal(call: () => unknown, code: PosthasteError["code"]): Promise<void> {
   const error: unknown = await Promise.resolve()
     .then(call)
@@ -57,7 +57,7 @@ const configOf = (config: AppConfig): AppConfig => ({
   ...config,
 });
 
-describe("a schema is refused everywhere", () => {
+describe("every call refuses a schema name with", () => {
   test.each(Object.entries(refused))("%s", async (_, schema) => {
     await expectRefusal(() => posthaste(configOf({ schema })), "CONFIG_INVALID");
     await expectRefusal(() => testKit({ schema, url: db.url }), "CONFIG_INVALID");
@@ -67,7 +67,7 @@ describe("a schema is refused everywhere", () => {
   });
 });
 
-describe("a queue is refused everywhere", () => {
+describe("every call refuses a queue name with", () => {
   const note = defineTask({ name: "note", run: () => null });
 
   test.each(Object.entries(refused))("%s", async (_, queue) => {
@@ -84,7 +84,7 @@ describe("a queue is refused everywhere", () => {
   });
 
   test.each(Object.entries(refused).filter(([, queue]) => !queue.includes("\0")))(
-    "by SQL, too: %s",
+    "%s, also by SQL",
     async (_, queue) => {
       const text = "select posthaste.send('note', queue => $1)";
       await expect(db.sql(text, [queue])).rejects.toThrow("is not a queue name");
@@ -92,45 +92,48 @@ describe("a queue is refused everywhere", () => {
   );
 });
 
-describe("a task", () => {
-  test.each(Object.entries(unprintable))("is refused that is called %s", async (_, name) => {
+describe("the name of a task", () => {
+  test.each(Object.entries(unprintable))("is refused with %s", async (_, name) => {
     await expectRefusal(() => defineTask({ name, run: () => null }), "DEFINITION_INVALID");
   });
 
-  test.each(Object.entries(hostile))("may be called anything printable: %s", async (_, name) => {
-    const task = defineTask({ name, run: (text: string) => text });
-    const app = db.app({ tasks: [task] });
-    await app.worker({ name }).start();
-    const statements: string[] = [];
-    const tx = {
-      query: async (text: string, values: unknown[]) => {
-        statements.push(text);
-        return { rows: await db.sql(text, values) };
-      },
-    };
+  test.each(Object.entries(hostile))(
+    "is accepted with %s and never becomes part of a statement",
+    async (_, name) => {
+      const task = defineTask({ name, run: (text: string) => text });
+      const app = db.app({ tasks: [task] });
+      await app.worker({ name }).start();
+      const statements: string[] = [];
+      const tx = {
+        query: async (text: string, values: unknown[]) => {
+          statements.push(text);
+          return { rows: await db.sql(text, values) };
+        },
+      };
 
-    const handles = [
-      await app.send(task, name),
-      await app.send(task, name, { key: name, flags: [name] }),
-      ...(await app.sendMany(task, [name, { input: name, key: `${name} 2` }])),
-    ];
-    await db.sql("begin");
-    handles.push(await app.send(task, name, { tx, key: `${name} 3` }));
-    await db.sql("commit");
+      const handles = [
+        await app.send(task, name),
+        await app.send(task, name, { key: name, flags: [name] }),
+        ...(await app.sendMany(task, [name, { input: name, key: `${name} 2` }])),
+      ];
+      await db.sql("begin");
+      handles.push(await app.send(task, name, { tx, key: `${name} 3` }));
+      await db.sql("commit");
 
-    for (const handle of handles) {
-      expect(await handle.value({ timeoutMs: 30_000 })).toBe(name);
-      expect(await handle.info()).toMatchObject({ name, worker: { name } });
-    }
-    expect((await app.send(task, name, { key: name })).id).toBe(handles[1]?.id);
-    expect(statements.length).toBeGreaterThan(1);
-    // Longer than what a statement holds by chance, such as its own "$1".
-    const part = name.length > 4 ? name : `${name}${name}`;
-    expect(statements.filter((text) => text.includes(part))).toEqual([]);
-  });
+      for (const handle of handles) {
+        expect(await handle.value({ timeoutMs: 30_000 })).toBe(name);
+        expect(await handle.info()).toMatchObject({ name, worker: { name } });
+      }
+      expect((await app.send(task, name, { key: name })).id).toBe(handles[1]?.id);
+      expect(statements.length).toBeGreaterThan(1);
+      // A statement may contain a short name by chance, such as its own "$1", so the part is longer.
+      const part = name.length > 4 ? name : `${name}${name}`;
+      expect(statements.filter((text) => text.includes(part))).toEqual([]);
+    },
+  );
 });
 
-describe("a worker is refused that is called", () => {
+describe("app.worker() and app.runWorker() refuse a name with", () => {
   test.each(Object.entries(unprintable))("%s", async (_, name) => {
     const app = db.app();
     await expectRefusal(() => app.worker({ name }), "CONFIG_INVALID");
@@ -138,7 +141,7 @@ describe("a worker is refused that is called", () => {
   });
 });
 
-describe("an id is refused that is", () => {
+describe("app.task() and app.send() refuse an id with", () => {
   test.each(Object.entries(refused))("%s", async (_, id) => {
     const note = defineTask({ name: "note", run: () => null });
     const app = db.app();

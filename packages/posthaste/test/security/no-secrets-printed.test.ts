@@ -1,4 +1,4 @@
-/** The same for the command: nothing on stdout or stderr, whatever it was called with. */
+/** The `posthaste` command prints no password to stdout or stderr, whatever its arguments are. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -48,12 +48,12 @@ const urls: Record<string, () => string> = {
     return url.href;
   },
   "a port on which nothing listens": () => `postgres://ada:${enc}@127.0.0.1:${closed}/app`,
-  "?password=": () => `postgres://ada@127.0.0.1:${closed}/app?password=${enc}`,
+  "a password parameter": () => `postgres://ada@127.0.0.1:${closed}/app?password=${enc}`,
   "a URL that cannot be read": () => `postgres://ada:${CANARY}@127.0.0.1:many/app`,
-  "key=value": () => `host=127.0.0.1 user=ada password=${CANARY}`,
+  "key=value pairs": () => `host=127.0.0.1 user=ada password=${CANARY}`,
 };
 
-test.each(Object.entries(urls))("%s", async (_, url) => {
+test.each(Object.entries(urls))("the command prints no password with %s", async (_, url) => {
   const printed = await Promise.all([
     printedBy(["migrate"], url()),
     printedBy(["migrate", "--database", url()], db.url),
@@ -67,7 +67,7 @@ test.each(Object.entries(urls))("%s", async (_, url) => {
   }
 });
 
-test("a worker that is well", async () => {
+test("a healthy worker prints no password", async () => {
   const { password } = new URL(db.url);
   const worker = await startWorkerProcess({ app, env: { DATABASE_URL: db.url } });
   worker.kill("SIGTERM");
@@ -78,7 +78,7 @@ test("a worker that is well", async () => {
   expect(leaksOf(printed, password)).toEqual([]);
 });
 
-test("a URL where something else was expected", async () => {
+test("the command prints no password of a URL in the place of another argument", async () => {
   const url = `postgres://ada:${enc}@127.0.0.1/app`;
   const printed = await Promise.all(
     [

@@ -1,4 +1,4 @@
-/** No password in anything that is logged, thrown, printed or stored, whatever the URL looks like. */
+/** Log lines, errors, inspected objects and rows hold no password, whatever the URL looks like. */
 import { randomBytes } from "node:crypto";
 import { inspect } from "node:util";
 import pg from "pg";
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => db.sql(`drop role ${role}`));
 
-/** Calls everything there is and gathers all that can be seen of it. */
+/** Calls the methods of an app, and gathers their results, their errors, the inspected app and its log. */
 async function seenOf(config: AppConfig): Promise<{ seen: string; failed: number }> {
   const logger = recordingLogger();
   const seen: string[] = [];
@@ -64,10 +64,14 @@ async function seenOf(config: AppConfig): Promise<{ seen: string; failed: number
 
 const resilience = { dbRetryInitialMs: 100, dbRetryMaxMs: 500, dbRetryMaxAttempts: 1 };
 
-/** With a database's host and name in it. */
+/** Configs that reach the database, given its host and its name. */
 const good: Record<string, (at: string, name: string) => AppConfig> = {
-  "user:password@host": (at, name) => ({ database: `postgres://${role}:${enc}@${at}/${name}` }),
-  "?password=": (at, name) => ({ database: `postgresql://${role}@${at}/${name}?password=${enc}` }),
+  "a password before the host": (at, name) => ({
+    database: `postgres://${role}:${enc}@${at}/${name}`,
+  }),
+  "a password parameter": (at, name) => ({
+    database: `postgresql://${role}@${at}/${name}?password=${enc}`,
+  }),
   "a parameter whose name is encoded": (at, name) => ({
     database: `postgres://${role}@${at}/${name}?p%61ssword=${enc}&application_name=mine`,
   }),
@@ -85,8 +89,8 @@ const good: Record<string, (at: string, name: string) => AppConfig> = {
   }),
 };
 
-describe("nothing is given away where all goes well", () => {
-  test.each(Object.entries(good))("%s", async (_, config) => {
+describe("a working app shows no password", () => {
+  test.each(Object.entries(good))("with %s", async (_, config) => {
     const { host, pathname } = new URL(db.url);
 
     const { seen, failed } = await seenOf(config(host, pathname.slice(1)));
@@ -95,7 +99,7 @@ describe("nothing is given away where all goes well", () => {
     expect(leaksOf(seen, CANARY)).toEqual([]);
   });
 
-  test("in the database: names of sessions and workers, and every row", async () => {
+  test("in the names of its sessions, in its workers and in its tasks", async () => {
     const { host, pathname } = new URL(db.url);
     const app = db.app({ tasks: [note] });
     await app.worker().start();
@@ -119,25 +123,25 @@ describe("nothing is given away where all goes well", () => {
   });
 });
 
-describe("nothing is given away where it fails", () => {
-  // Together: some take seconds to give up.
+describe("a failing app shows no password", () => {
+  // Concurrent, because some take seconds to give up.
   test.concurrent.each([
     ["a wrong password", () => `postgres://${role}:${enc}x@${new URL(db.url).host}/postgres`],
     ["a port on which nothing listens", () => `postgres://ada:${enc}@127.0.0.1:${closed}/app`],
     ["an IPv6 address", () => `postgres://ada:${enc}@[::1]:${closed}/app?sslmode=disable`],
-    ["a host that nobody knows", () => `postgres://ada:${enc}@no-such-host.invalid/app`],
+    ["an unknown host", () => `postgres://ada:${enc}@no-such-host.invalid/app`],
     ["a socket in the host", () => `postgres://ada:${enc}@%2Ftmp%2Fnowhere/app`],
     ["a socket in the parameters", () => `postgres:///app?host=/tmp/nowhere&password=${enc}`],
     ["several hosts", () => `postgres://ada:${enc}@a.invalid:1,b.invalid:2/app`],
-    ["a port that is none", () => `postgres://ada:${enc}@127.0.0.1:many/app`],
+    ["an invalid port", () => `postgres://ada:${enc}@127.0.0.1:many/app`],
     ["a password that is not encoded", () => `postgres://ada:${CANARY}@127.0.0.1:${closed}/app`],
-    ["a host that was forgotten", () => `postgres://ada:${enc}/app`],
-    ["a certificate that is not there", () => `postgres://a:${enc}@h.invalid/d?sslkey=/no/such`],
+    ["a missing host", () => `postgres://ada:${enc}/app`],
+    ["a missing key file", () => `postgres://a:${enc}@h.invalid/d?sslkey=/no/such`],
     ["an option of the server", () => `postgres://a:${enc}@127.0.0.1:${closed}/d?options=-cx%3Dy`],
     ["no scheme", () => `ada:${CANARY}@127.0.0.1/app`],
     ["another scheme", () => `mysql://ada:${enc}@127.0.0.1/app`],
-    ["key=value", () => `host=127.0.0.1 user=ada password=${CANARY} dbname=app`],
-  ])("%s", async (_, url) => {
+    ["key=value pairs", () => `host=127.0.0.1 user=ada password=${CANARY} dbname=app`],
+  ])("with %s", async (_, url) => {
     const { seen, failed } = await seenOf({ database: url() });
 
     expect(failed).toBeGreaterThan(0);
@@ -155,7 +159,7 @@ describe("nothing is given away where it fails", () => {
     ["a URL under a misspelt name in database", (url: string) => ({ database: { uri: url } })],
     ["a URL as a session's URL only", (url: string) => ({ database: { sessionUrl: url } })],
     ["a URL as a task", (url: string) => ({ tasks: [url] })],
-  ])("%s", async (_, config) => {
+  ])("with %s", async (_, config) => {
     const thrown: unknown[] = [];
     for (const form of [enc, CANARY]) {
       try {

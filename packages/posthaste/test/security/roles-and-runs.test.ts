@@ -1,4 +1,4 @@
-/** The roles that `posthaste roles` prints: what they do with runs. */
+/** The roles that `posthaste roles` prints start, steer, advance and repair runs. */
 import { expect, test } from "vitest";
 import { defineTask, defineWorkflow } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
@@ -10,7 +10,7 @@ const roles = useRoles(db);
 const { schema, as, client } = roles;
 const NIL = "00000000-0000-0000-0000-000000000000";
 
-test("the worker advances runs that the producer starts and steers, and repairs them", async () => {
+test("the worker advances and repairs runs that the producer starts and steers", async () => {
   const text = JSON.stringify(graph("of-roles", [node("note"), node("next", "note")]));
   const [{ id }] = (await as(
     "producer",
@@ -79,7 +79,7 @@ const sums = defineWorkflow({
   },
 });
 
-test("a producer starts and steers runs that a worker runs, and is told of their end", async () => {
+test("a producer starts a run that a worker advances, and reads its status and results", async () => {
   const config = { tasks: [list, double, sum], workflows: [sums] };
   const app = roles.app("producer", config);
   await roles.app("worker", config).worker().start();
@@ -92,6 +92,6 @@ test("a producer starts and steers runs that a worker runs, and is told of their
   expect(await run.info()).toMatchObject({ name: "sums", counts: { completed: 4 } });
   expect((await app.start(sums, undefined, { key: "one" })).id).toBe(run.id);
   expect(await run.cancel()).toBe("finished");
-  // Attempts and workers are shown to those who may read them.
+  // nodes() shows attempts and workers, which the producer may not read.
   await expect(run.nodes()).rejects.toThrow("permission denied");
 });

@@ -1,12 +1,13 @@
-/** The roles that `posthaste roles` prints: each is refused what is not its business. */
+/** PostgreSQL refuses each role that `posthaste roles` prints the statements outside its work. */
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { printRoles } from "../../src/engine/print-roles.ts";
+import { printRoles } from "../../src/database/print-sql.ts";
 import { posthaste } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
-import { kinds, useRoles, type Kind } from "./roles.ts";
+import { kinds, type Kind } from "../support/login-roles.ts";
+import { useRoles } from "./roles.ts";
 
 const db = useDatabase({ isEmpty: true });
 const { schema, as } = useRoles(db);
@@ -20,44 +21,41 @@ function refusedTo(kind: Kind) {
 describe("the producer", () => {
   test.each([
     ["read the view of all tasks", "select * from @.tasks"],
-    ["read who works", "select * from @.workers"],
-    ["read what runs", "select * from @.active_tasks"],
-    ["read the options of what was sent", "select options from @.submissions"],
-    ["change what was sent", "update @.submissions set input = '1'"],
-    ["delete what was sent", "delete from @.submissions"],
-    ["delete what waits", "delete from @.ready_tasks"],
-    ["lock what waits", "select task_id from @.ready_tasks for update"],
+    ["read workers", "select * from @.workers"],
+    ["read active tasks", "select * from @.active_tasks"],
+    ["read the options of a sent task", "select options from @.submissions"],
+    ["change a sent task", "update @.submissions set input = '1'"],
+    ["delete a sent task", "delete from @.submissions"],
+    ["delete a waiting task", "delete from @.ready_tasks"],
+    ["lock a waiting task", "select task_id from @.ready_tasks for update"],
     ["write a result", "insert into @.finished_tasks (task_id) values (gen_random_uuid())"],
     ["delete a result", "delete from @.finished_tasks"],
-    ["take what runs", "delete from @.active_tasks"],
+    ["delete an active task", "delete from @.active_tasks"],
     ["fail a task", "select @.fail(gen_random_uuid(), 'NO')"],
     ["requeue a task", "select @.requeue(gen_random_uuid())"],
-    ["change how a run goes", "update @.workflow_states set status = 'PAUSED'"],
+    ["change the state of a run", "update @.workflow_states set status = 'PAUSED'"],
     ["end a node", "update @.workflow_nodes set status = 'COMPLETED'"],
-    [
-      "start a run past the rules",
-      "insert into @.workflows (workflow_id) values (gen_random_uuid())",
-    ],
+    ["insert a run", "insert into @.workflows (workflow_id) values (gen_random_uuid())"],
     ["change a graph", "update @.workflow_graphs set on_error = 'fail'"],
     ["advance a run", "select @.advance_workflows('{}')"],
     ["repair a run", "select @.repair_workflow(gen_random_uuid())"],
     ["empty a table", "truncate @.submissions"],
     ["make a table", "create table @.mine ()"],
     ["record a migration", "insert into @.migrations (name) values ('mine')"],
-  ])("is refused to %s", refusedTo("producer"));
+  ])("may not %s", refusedTo("producer"));
 });
 
 describe("the worker", () => {
   test.each([
-    ["change what was sent", "update @.submissions set input = '1'"],
-    ["delete what was sent", "delete from @.submissions"],
-    ["change how something ended", "update @.finished_tasks set result = '1'"],
+    ["change a sent task", "update @.submissions set input = '1'"],
+    ["delete a sent task", "delete from @.submissions"],
+    ["change a result", "update @.finished_tasks set result = '1'"],
     ["delete a result", "delete from @.finished_tasks"],
     ["delete a worker", "delete from @.workers"],
     ["fail a task", "select @.fail(gen_random_uuid(), 'NO')"],
-    ["change how a run goes", "update @.workflow_states set status = 'PAUSED'"],
+    ["change the state of a run", "update @.workflow_states set status = 'PAUSED'"],
     ["end a node", "update @.workflow_nodes set status = 'COMPLETED'"],
-    ["go on with a run past the rules", "select @.advance(null, null, null, null)"],
+    ["call advance()", "select @.advance(null, null, null, null)"],
     ["delete a run", "delete from @.workflows"],
     ["empty a table", "truncate @.ready_tasks"],
     ["make a table", "create table @.mine ()"],
@@ -73,7 +71,7 @@ describe("the worker", () => {
       "record functions",
       "insert into @.function_versions (version, hash, applied_by) values (99, '', '')",
     ],
-  ])("is refused to %s", refusedTo("worker"));
+  ])("may not %s", refusedTo("worker"));
 });
 
 describe("the reader", () => {
@@ -84,14 +82,14 @@ describe("the reader", () => {
     ["delete", "delete from @.waiters"],
     ["cancel", "select @.cancel(gen_random_uuid())"],
     ["pause a run", "select @.pause_workflow(gen_random_uuid())"],
-    ["tell waiters", "select @.notify_waiters('{}')"],
+    ["notify waiters", "select @.notify_waiters('{}')"],
     ["lock a row", "select from @.ready_tasks for update"],
     ["make a table", "create table @.mine ()"],
-  ])("is refused to %s", refusedTo("reader"));
+  ])("may not %s", refusedTo("reader"));
 });
 
 describe("the migrator", () => {
-  test("owns everything there is", async () => {
+  test("owns the schema, its tables and its functions", async () => {
     const owners = await db.sql(
       `select distinct pg_get_userbyid(relowner) as owner from pg_class where relnamespace = $1::text::regnamespace
        union select pg_get_userbyid(proowner) from pg_proc where pronamespace = $1::text::regnamespace
@@ -102,7 +100,7 @@ describe("the migrator", () => {
     expect(owners).toEqual([{ owner: `${schema}_migrator` }]);
   });
 
-  test("makes tables that only the reader sees, and functions that nobody may call, until the script runs again", async () => {
+  test("creates tables that only the reader may read, and functions that no other role may call, until the script is applied again", async () => {
     await as("migrator", `create table ${schema}.later ()`);
     await as("migrator", `create function ${schema}.later() returns int language sql return 1`);
     try {
@@ -115,7 +113,7 @@ describe("the migrator", () => {
     }
   });
 
-  test("may do nothing outside its schema", async () => {
+  test("may create neither a schema nor a role", async () => {
     await expect(as("migrator", "create schema another")).rejects.toMatchObject({ code: "42501" });
     await expect(as("migrator", "create role another")).rejects.toMatchObject({ code: "42501" });
   });
@@ -144,13 +142,13 @@ describe("functions", () => {
     "workflow_results",
   ];
 
-  test("only those that change what a role must not, or prune, run with their owner's rights; PUBLIC may call none", async () => {
+  test("have their owner's rights only if they are on the list, and PUBLIC may call none", async () => {
     const functions = await db.sql<{
       name: string;
       isDefiner: boolean;
       isPublic: boolean;
       isCalled: boolean;
-      /** What it names was looked up when it was made. */
+      /** Whether its names were resolved when it was created. */
       isBound: boolean;
       settings: string[] | null;
     }>(
@@ -166,7 +164,7 @@ describe("functions", () => {
       withOwnersRights,
     );
     expect(functions.filter((each) => each.isPublic)).toEqual([]);
-    // What only other functions call runs under the search_path of those.
+    // A function that only other functions call has the search_path of its caller.
     const unpinned = functions.filter(
       ({ settings }) => settings?.includes("search_path=pg_catalog, pg_temp") !== true,
     );
@@ -174,7 +172,7 @@ describe("functions", () => {
     expect(open).toEqual([]);
   });
 
-  test("without the roles, PUBLIC may call none that run with their owner's rights, and who has no business in the schema calls none", async () => {
+  test("with their owner's rights are closed to PUBLIC without the roles, and to a role without access to the schema", async () => {
     const bare = `bare_${randomBytes(4).toString("hex")}`;
     const app = posthaste({ database: db.url, schema: bare, logger: silentLogger });
     await app.migrate();
@@ -193,7 +191,7 @@ describe("functions", () => {
   });
 });
 
-test("an administrator who is no superuser can run the script", async () => {
+test("an administrator without superuser rights can apply the script of the roles", async () => {
   const admin = `admin_${randomBytes(4).toString("hex")}`;
   const other = `other_${randomBytes(4).toString("hex")}`;
   await db.sql(`create role ${admin} login createrole password 'admin'`);

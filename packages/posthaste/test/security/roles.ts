@@ -2,22 +2,26 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { printRoles } from "../../src/engine/print-roles.ts";
+import { printRoles } from "../../src/database/print-sql.ts";
 import { posthaste, type AppConfig, type Posthaste } from "../../src/index.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
-
-export const kinds = ["migrator", "producer", "worker", "reader"] as const;
-export type Kind = (typeof kinds)[number];
+import {
+  createLoginRoles,
+  dropLoginRoles,
+  kinds,
+  urlOfRole,
+  type Kind,
+} from "../support/login-roles.ts";
 
 export interface Roles {
   readonly schema: string;
-  /** An app that logs in as this role and may not migrate; closed after the test. Nobody polls: what comes, was notified. */
+  /** An app of this role that may not migrate, and polls so rarely that only notifications wake it. Closed after the test. */
   app(kind: Kind, config?: AppConfig): Posthaste;
-  /** SQL of the test's own, as this role. */
+  /** Executes SQL as this role. */
   readonly as: (kind: Kind, text: string, values?: unknown[]) => Promise<unknown[]>;
   readonly client: (kind: Kind) => pg.Client;
-  /** Of the database, as this role. */
+  /** The URL of the database for this role. */
   readonly urlOf: (kind: Kind) => string;
 }
 
@@ -27,12 +31,7 @@ export function useRoles(db: TestDatabase): Roles {
   const apps: Posthaste[] = [];
   const clients = new Map<Kind, pg.Client>();
 
-  const urlOf = (kind: Kind): string => {
-    const url = new URL(db.url);
-    url.username = `${schema}_${kind}`;
-    url.password = `pw of ${kind}`;
-    return url.href;
-  };
+  const urlOf = (kind: Kind): string => urlOfRole(db.url, schema, kind);
 
   const client: Roles["client"] = (kind) => {
     const found = clients.get(kind);
@@ -44,9 +43,8 @@ export function useRoles(db: TestDatabase): Roles {
     (await client(kind).query(text, values)).rows as unknown[];
 
   beforeAll(async () => {
-    await db.sql(printRoles(schema));
+    await createLoginRoles((text) => db.sql(text), schema);
     for (const kind of kinds) {
-      await db.sql(`alter role ${schema}_${kind} login password 'pw of ${kind}'`);
       const session = new pg.Client(urlOf(kind));
       await session.connect();
       clients.set(kind, session);
@@ -63,10 +61,7 @@ export function useRoles(db: TestDatabase): Roles {
 
   afterAll(async () => {
     for (const session of clients.values()) await session.end();
-    const names = kinds.map((kind) => `${schema}_${kind}`);
-    // One at a time: PostgreSQL stumbles over default privileges that go with two of them.
-    for (const name of names) await db.sql(`drop owned by ${name} cascade`);
-    for (const name of names) await db.sql(`drop role ${name}`);
+    await dropLoginRoles((text) => db.sql(text), schema);
   });
 
   return {

@@ -1,6 +1,6 @@
 /** Functions are replaced while producers and workers call them, as in a rolling deployment. */
 import { expect, test } from "vitest";
-import { printRoles } from "../../src/engine/print-roles.ts";
+import { printRoles } from "../../src/database/print-sql.ts";
 import { defineTask, defineWorkflow } from "../../src/index.ts";
 import { Connection } from "../../src/store/connection.ts";
 import { migrate } from "../../src/store/migrate.ts";
@@ -35,7 +35,7 @@ async function asMigrator(): Promise<Connection> {
   });
 }
 
-test("the newest functions stay, no call of the producer or the worker fails, and no grant is lost", async () => {
+test("a rolling deployment keeps the newest functions and every grant, and no call of the producer or the worker fails", async () => {
   const config = { tasks: [list, double], workflows: [doubles] };
   const producer = roles.app("producer", config);
   await roles.app("worker", config).worker().start();

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { resultChannel } from "../../src/store/channels.ts";
 import { useDatabase } from "../support/database.ts";
-import { Ear } from "./ear.ts";
+import { HeardMessages } from "./heard-messages.ts";
 import { addActive, addFinished, addOneActive, addOneReady } from "./task-rows.ts";
 
 const db = useDatabase();
@@ -15,126 +15,133 @@ async function waiters(): Promise<{ id: string; channel: string }[]> {
   return db.sql("select task_id as id, channel from posthaste.waiters");
 }
 
-test("a waiter is told once, on its own channel, when its task has ended", async () => {
-  const connection = await db.connect();
-  const [channel, otherChannel] = [newChannel(), newChannel()];
-  const ear = await Ear.listen(await db.connect("reads"), channel);
-  const otherEar = await Ear.listen(await db.connect("reads"), otherChannel);
-  const [id, other, unwaited] = [randomUUID(), randomUUID(), randomUUID()];
-  await db.store.awaitResults.register(connection, [id], channel);
-  await db.store.awaitResults.register(connection, [other], otherChannel);
+describe("awaitResults", () => {
+  test("tells a waiter once, on its own channel, when its task has ended", async () => {
+    const connection = await db.connect();
+    const [channel, otherChannel] = [newChannel(), newChannel()];
+    const listener = await HeardMessages.listen(await db.connect("reads"), channel);
+    const otherListener = await HeardMessages.listen(await db.connect("reads"), otherChannel);
+    const [id, other, unwaited] = [randomUUID(), randomUUID(), randomUUID()];
+    await db.store.awaitResults.register(connection, [id], channel);
+    await db.store.awaitResults.register(connection, [other], otherChannel);
 
-  await db.store.awaitResults.notify(connection, [id, unwaited]);
-  await db.store.awaitResults.notify(connection, [id, unwaited]);
+    await db.store.awaitResults.notify(connection, [id, unwaited]);
+    await db.store.awaitResults.notify(connection, [id, unwaited]);
 
-  expect(await ear.everything()).toEqual([id]);
-  expect(await otherEar.everything()).toEqual([]);
-  expect(await waiters()).toEqual([{ id: other, channel: otherChannel }]);
-  await db.store.awaitResults.notify(connection, [other]);
-});
+    expect(await listener.everything()).toEqual([id]);
+    expect(await otherListener.everything()).toEqual([]);
+    expect(await waiters()).toEqual([{ id: other, channel: otherChannel }]);
+    await db.store.awaitResults.notify(connection, [other]);
+  });
 
-test("two clients that wait for one task are both told", async () => {
-  const connection = await db.connect();
-  const channels = [newChannel(), newChannel()];
-  const ears: Ear[] = [];
-  for (const channel of channels) ears.push(await Ear.listen(await db.connect("reads"), channel));
-  const id = randomUUID();
-  for (const channel of channels) await db.store.awaitResults.register(connection, [id], channel);
+  test("tells both clients that wait for one task", async () => {
+    const connection = await db.connect();
+    const channels = [newChannel(), newChannel()];
+    const listeners: HeardMessages[] = [];
+    for (const channel of channels)
+      listeners.push(await HeardMessages.listen(await db.connect("reads"), channel));
+    const id = randomUUID();
+    for (const channel of channels) await db.store.awaitResults.register(connection, [id], channel);
 
-  await db.store.awaitResults.notify(connection, [id]);
+    await db.store.awaitResults.notify(connection, [id]);
 
-  for (const ear of ears) expect(await ear.everything()).toEqual([id]);
-});
+    for (const listener of listeners) expect(await listener.everything()).toEqual([id]);
+  });
 
-test("450 ids arrive, each once, in messages that PostgreSQL accepts", async () => {
-  const connection = await db.connect();
-  const channel = newChannel();
-  const ear = await Ear.listen(await db.connect("reads"), channel);
-  const ids = Array.from({ length: 450 }, () => randomUUID());
-  await db.store.awaitResults.register(connection, ids, channel);
+  test("tells 450 ids once each, in messages that PostgreSQL accepts", async () => {
+    const connection = await db.connect();
+    const channel = newChannel();
+    const listener = await HeardMessages.listen(await db.connect("reads"), channel);
+    const ids = Array.from({ length: 450 }, () => randomUUID());
+    await db.store.awaitResults.register(connection, ids, channel);
 
-  await db.store.awaitResults.notify(connection, ids);
+    await db.store.awaitResults.notify(connection, ids);
 
-  const messages = await ear.everything();
-  expect(messages).toHaveLength(3);
-  for (const message of messages) expect(Buffer.byteLength(message)).toBeLessThan(8_000);
-  expect(messages.flatMap((message) => message.split(",")).sort()).toEqual(ids.sort());
-});
+    const messages = await listener.everything();
+    expect(messages).toHaveLength(3);
+    for (const message of messages) expect(Buffer.byteLength(message)).toBeLessThan(8_000);
+    expect(messages.flatMap((message) => message.split(",")).sort()).toEqual(ids.sort());
+  });
 
-test("registering twice is registering once", async () => {
-  const connection = await db.connect();
-  const channel = newChannel();
-  const id = randomUUID();
+  test("registers a waiter once when it registers twice", async () => {
+    const connection = await db.connect();
+    const channel = newChannel();
+    const id = randomUUID();
 
-  await db.store.awaitResults.register(connection, [id], channel);
-  await db.store.awaitResults.register(connection, [id, id], channel);
+    await db.store.awaitResults.register(connection, [id], channel);
+    await db.store.awaitResults.register(connection, [id, id], channel);
 
-  expect(await waiters()).toEqual([{ id, channel }]);
-  await db.store.awaitResults.forget(connection, channel);
-});
+    expect(await waiters()).toEqual([{ id, channel }]);
+    await db.store.awaitResults.forget(connection, channel);
+  });
 
-test("a client that leaves takes its registrations with it, and only those", async () => {
-  const connection = await db.connect();
-  const [leaving, staying] = [newChannel(), newChannel()];
-  const id = randomUUID();
-  await db.store.awaitResults.register(connection, [id, randomUUID()], leaving);
-  await db.store.awaitResults.register(connection, [id], staying);
+  test("removes the registrations of a client that leaves, and no others", async () => {
+    const connection = await db.connect();
+    const [leaving, staying] = [newChannel(), newChannel()];
+    const id = randomUUID();
+    await db.store.awaitResults.register(connection, [id, randomUUID()], leaving);
+    await db.store.awaitResults.register(connection, [id], staying);
 
-  await db.store.awaitResults.forget(connection, leaving);
+    await db.store.awaitResults.forget(connection, leaving);
 
-  expect(await waiters()).toEqual([{ id, channel: staying }]);
-  await db.store.awaitResults.forget(connection, staying);
-});
+    expect(await waiters()).toEqual([{ id, channel: staying }]);
+    await db.store.awaitResults.forget(connection, staying);
+  });
 
-test("registrations older than a day are pruned", async () => {
-  const connection = await db.connect();
-  const channel = newChannel();
-  const [old, young] = [randomUUID(), randomUUID()];
-  await db.store.awaitResults.register(connection, [old, young], channel);
-  await db.sql(
-    "update posthaste.waiters set created_at = now() - interval '25 hours' where task_id = $1",
-    [old],
-  );
+  test("prunes registrations older than a day", async () => {
+    const connection = await db.connect();
+    const channel = newChannel();
+    const [old, young] = [randomUUID(), randomUUID()];
+    await db.store.awaitResults.register(connection, [old, young], channel);
+    await db.sql(
+      "update posthaste.waiters set created_at = now() - interval '25 hours' where task_id = $1",
+      [old],
+    );
 
-  await db.store.awaitResults.prune(connection);
+    await db.store.awaitResults.prune(connection);
 
-  expect(await waiters()).toEqual([{ id: young, channel }]);
-  await db.store.awaitResults.forget(connection, channel);
-});
+    expect(await waiters()).toEqual([{ id: young, channel }]);
+    await db.store.awaitResults.forget(connection, channel);
+  });
 
-test("reading tells an end, a task under way, and an id that was never sent", async () => {
-  const connection = await db.connect("reads");
-  const completed = await addOneActive(db);
-  await db.store.settleTasks(await db.connect(), [
-    { ...completed, edge: "succeed", ran: true, result: '{"n":1}' },
-  ]);
-  const failed = await addFinished(db);
-  const [pending, unknown] = [await addOneReady(db), randomUUID()];
+  test("reads an end, a task in flight, and an id that was never sent", async () => {
+    const connection = await db.connect("reads");
+    const completed = await addOneActive(db);
+    await db.store.settleTasks(await db.connect(), [
+      { ...completed, edge: "succeed", ran: true, result: '{"n":1}' },
+    ]);
+    const failed = await addFinished(db);
+    const [pending, unknown] = [await addOneReady(db), randomUUID()];
 
-  const rows = await db.store.awaitResults.read(connection, [
-    completed.id,
-    failed,
-    pending,
-    unknown,
-  ]);
+    const rows = await db.store.awaitResults.read(connection, [
+      completed.id,
+      failed,
+      pending,
+      unknown,
+    ]);
 
-  const byId = new Map(rows.map((row) => [row.id, row]));
-  expect(rows).toHaveLength(4);
-  expect(byId.get(completed.id)).toMatchObject({ exists: true, status: "COMPLETED", error: null });
-  expect(JSON.parse(byId.get(completed.id)?.result ?? "")).toEqual({ n: 1 });
-  expect(byId.get(failed)).toMatchObject({ exists: true, status: "FAILED", result: null });
-  expect(JSON.parse(byId.get(failed)?.error ?? "")).toMatchObject({ code: "BROKEN" });
-  const nothing = { status: null, result: null, error: null };
-  expect(byId.get(pending)).toEqual({ id: pending, exists: true, ...nothing });
-  expect(byId.get(unknown)).toEqual({ id: unknown, exists: false, ...nothing });
-});
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    expect(rows).toHaveLength(4);
+    expect(byId.get(completed.id)).toMatchObject({
+      exists: true,
+      status: "COMPLETED",
+      error: null,
+    });
+    expect(JSON.parse(byId.get(completed.id)?.result ?? "")).toEqual({ n: 1 });
+    expect(byId.get(failed)).toMatchObject({ exists: true, status: "FAILED", result: null });
+    expect(JSON.parse(byId.get(failed)?.error ?? "")).toMatchObject({ code: "BROKEN" });
+    const nothing = { status: null, result: null, error: null };
+    expect(byId.get(pending)).toEqual({ id: pending, exists: true, ...nothing });
+    expect(byId.get(unknown)).toEqual({ id: unknown, exists: false, ...nothing });
+  });
 
-test("a stored null is told from no result", async () => {
-  const [nothing] = await addActive(db, [{}]);
-  if (nothing === undefined) throw new Error("one was asked for");
-  await db.store.settleTasks(await db.connect(), [{ ...nothing, edge: "succeed", ran: true }]);
+  test("tells a stored null from no result", async () => {
+    const [nothing] = await addActive(db, [{}]);
+    if (nothing === undefined) throw new Error("one was asked for");
+    await db.store.settleTasks(await db.connect(), [{ ...nothing, edge: "succeed", ran: true }]);
 
-  const [row] = await db.store.awaitResults.read(await db.connect("reads"), [nothing.id]);
+    const [row] = await db.store.awaitResults.read(await db.connect("reads"), [nothing.id]);
 
-  expect(row).toMatchObject({ status: "COMPLETED", result: "null" });
+    expect(row).toMatchObject({ status: "COMPLETED", result: "null" });
+  });
 });

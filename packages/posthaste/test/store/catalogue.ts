@@ -30,7 +30,7 @@ export async function readCatalogue(
   return rows.map(({ line }) => line.replaceAll(new RegExp(`\\b${schema}\\b`, "g"), "@")).sort();
 }
 
-/** Who may do what with it, one line each, in the same way. */
+/** Its privileges, one line each, in the same way. */
 export async function readGrants(db: Pick<TestDatabase, "sql">, schema: string): Promise<string[]> {
   const rows = await db.sql<{ line: string }>(
     `select format('grant %s %s to %s', relname, privilege_type, coalesce(grantee::regrole::text, 'public')) as line

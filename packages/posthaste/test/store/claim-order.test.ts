@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Connection } from "../../src/store/connection.ts";
-import type { ClaimLane } from "../../src/store/queries/claim-tasks.ts";
+import type { ClaimLane } from "../../src/store/queries/claim/claim-tasks.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import { BEGIN, COMMIT } from "../../src/store/transaction.ts";
 import { useDatabase } from "../support/database.ts";
@@ -34,7 +34,7 @@ const randomCase = fc.record({
 type Case = typeof randomCase extends fc.Arbitrary<infer Value> ? Value : never;
 type Waiting = Case["tasks"][number] & { readonly id: string };
 
-/** The rule, as plainly as it can be said. */
+/** The plain rule. */
 function oracle({ lanes, limit }: Case, waiting: readonly Waiting[]) {
   const inLine = lanes.flatMap(({ queue, priority }) =>
     waiting
@@ -100,25 +100,27 @@ async function claimed(holder: Connection, claimer: Connection, given: Case) {
   };
 }
 
-test("what is claimed is what the plain rule says, in 200 random cases", async () => {
-  const [holder, claimer] = [await db.connect("reads"), await db.connect()];
-  const seen = { claims: 0, expiries: 0, skips: 0 };
+describe("claimAndStart", () => {
+  test("claims by the plain rule in 200 random cases", async () => {
+    const [holder, claimer] = [await db.connect("reads"), await db.connect()];
+    const seen = { claims: 0, expiries: 0, skips: 0 };
 
-  await fc.assert(
-    fc.asyncProperty(randomCase, async (given) => {
-      const { actual, expected } = await claimed(holder, claimer, given);
-      seen.claims += expected.claimed.length;
-      seen.expiries += expected.expired.length;
-      seen.skips += given.tasks.filter(({ isLocked }) => isLocked).length;
-      expect(actual).toEqual({
-        ...expected,
-        claimed: expected.claimed.sort(),
-        expired: expected.expired.sort(),
-      });
-    }),
-    { numRuns: 200 },
-  );
+    await fc.assert(
+      fc.asyncProperty(randomCase, async (given) => {
+        const { actual, expected } = await claimed(holder, claimer, given);
+        seen.claims += expected.claimed.length;
+        seen.expiries += expected.expired.length;
+        seen.skips += given.tasks.filter(({ isLocked }) => isLocked).length;
+        expect(actual).toEqual({
+          ...expected,
+          claimed: expected.claimed.sort(),
+          expired: expected.expired.sort(),
+        });
+      }),
+      { numRuns: 200 },
+    );
 
-  // A property that never met the interesting cases would prove nothing.
-  expect(Math.min(seen.claims, seen.expiries, seen.skips)).toBeGreaterThan(50);
+    // A property that never met the interesting cases would prove nothing.
+    expect(Math.min(seen.claims, seen.expiries, seen.skips)).toBeGreaterThan(50);
+  });
 });

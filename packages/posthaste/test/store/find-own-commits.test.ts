@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
 import { addActive, addOneActive, type Claim } from "./task-rows.ts";
 
@@ -11,75 +11,77 @@ async function isOwn(claim: Claim): Promise<boolean> {
   return (await db.store.findOwnCommits(await db.connect(), [claim])).has(claim.id);
 }
 
-test("an end that the claim wrote is its own", async () => {
-  const [completed, failed] = await addActive(db, [{}, {}]);
-  if (completed === undefined || failed === undefined) throw new Error("two were asked for");
-  await db.store.settleTasks(await db.connect(), [
-    { ...completed, edge: "succeed", ran: true, result: "1" },
-    { ...failed, edge: "fail", ran: true, ...broken },
-  ]);
+describe("findOwnCommits", () => {
+  test("recognises an end that the claim wrote", async () => {
+    const [completed, failed] = await addActive(db, [{}, {}]);
+    if (completed === undefined || failed === undefined) throw new Error("two were asked for");
+    await db.store.settleTasks(await db.connect(), [
+      { ...completed, edge: "succeed", ran: true, result: "1" },
+      { ...failed, edge: "fail", ran: true, ...broken },
+    ]);
 
-  expect(await isOwn(completed)).toBe(true);
-  expect(await isOwn(failed)).toBe(true);
-  expect(await isOwn({ ...completed, claimId: randomUUID() })).toBe(false);
-});
-
-test("an end that was turned into a cancellation is its own", async () => {
-  const claim = await addOneActive(db, { isCancelRequested: true });
-  await db.store.settleTasks(await db.connect(), [{ ...claim, edge: "succeed", ran: true }]);
-
-  expect(await isOwn(claim)).toBe(true);
-});
-
-test("a retry that the claim wrote is its own, also when the task has run again since", async () => {
-  const connection = await db.connect();
-  const claim = await addOneActive(db, { queue: "retried" });
-  await db.store.settleTasks(connection, [{ ...claim, edge: "retry", ran: true, ...broken }]);
-  expect(await isOwn(claim)).toBe(true);
-
-  const { tasks } = await db.store.claimAndStart(connection, {
-    lanes: [{ queue: "retried", priority: 100, mark: -Infinity }],
-    limit: 1,
-    workerId: randomUUID(),
-    leaseMs: 1_000,
+    expect(await isOwn(completed)).toBe(true);
+    expect(await isOwn(failed)).toBe(true);
+    expect(await isOwn({ ...completed, claimId: randomUUID() })).toBe(false);
   });
-  const [second] = tasks;
-  if (second === undefined) throw new Error("it was due");
 
-  expect(await isOwn(claim)).toBe(true);
-  expect(await isOwn(second)).toBe(false);
-});
+  test("recognises an end that was turned into a cancellation", async () => {
+    const claim = await addOneActive(db, { isCancelRequested: true });
+    await db.store.settleTasks(await db.connect(), [{ ...claim, edge: "succeed", ran: true }]);
 
-test.each([
-  ["failed", "select posthaste.fail($1, 'OPERATOR', 'enough')"],
-  ["requeued", "select posthaste.requeue($1)"],
-])("a task that somebody else %s is not the claim's own", async (_, text) => {
-  const claim = await addOneActive(db);
-  await db.sql(text, [claim.id]);
+    expect(await isOwn(claim)).toBe(true);
+  });
 
-  expect(await isOwn(claim)).toBe(false);
-});
+  test("recognises a retry that the claim wrote, also after another attempt of the task", async () => {
+    const connection = await db.connect();
+    const claim = await addOneActive(db, { queue: "retried" });
+    await db.store.settleTasks(connection, [{ ...claim, edge: "retry", ran: true, ...broken }]);
+    expect(await isOwn(claim)).toBe(true);
 
-test("a task that somebody cancelled before it began is not the claim's own", async () => {
-  const claim = await addOneActive(db, { status: "CLAIMED" });
-  await db.sql("select posthaste.cancel($1)", [claim.id]);
+    const { tasks } = await db.store.claimAndStart(connection, {
+      lanes: [{ queue: "retried", priority: 100, mark: -Infinity }],
+      limit: 1,
+      workerId: randomUUID(),
+      leaseMs: 1_000,
+    });
+    const [second] = tasks;
+    if (second === undefined) throw new Error("it was due");
 
-  expect(await isOwn(claim)).toBe(false);
-});
+    expect(await isOwn(claim)).toBe(true);
+    expect(await isOwn(second)).toBe(false);
+  });
 
-test("of many claims, those with commits of their own are named", async () => {
-  const connection = await db.connect();
-  const claims = await addActive(
-    db,
-    Array.from({ length: 20 }, () => ({})),
-  );
-  const settled = claims.filter((_, n) => n % 2 === 0);
-  await db.store.settleTasks(
-    connection,
-    settled.map((claim) => ({ ...claim, edge: "succeed", ran: true })),
-  );
+  test.each([
+    ["failed", "select posthaste.fail($1, 'OPERATOR', 'enough')"],
+    ["requeued", "select posthaste.requeue($1)"],
+  ])("does not recognise a task that an operator %s", async (_, text) => {
+    const claim = await addOneActive(db);
+    await db.sql(text, [claim.id]);
 
-  const own = await db.store.findOwnCommits(connection, claims);
+    expect(await isOwn(claim)).toBe(false);
+  });
 
-  expect(own).toEqual(new Map(settled.map(({ id }) => [id, "COMPLETED"])));
+  test("does not recognise a task that was cancelled before it began", async () => {
+    const claim = await addOneActive(db, { status: "CLAIMED" });
+    await db.sql("select posthaste.cancel($1)", [claim.id]);
+
+    expect(await isOwn(claim)).toBe(false);
+  });
+
+  test("names, of many claims, those with commits of their own", async () => {
+    const connection = await db.connect();
+    const claims = await addActive(
+      db,
+      Array.from({ length: 20 }, () => ({})),
+    );
+    const settled = claims.filter((_, n) => n % 2 === 0);
+    await db.store.settleTasks(
+      connection,
+      settled.map((claim) => ({ ...claim, edge: "succeed", ran: true })),
+    );
+
+    const own = await db.store.findOwnCommits(connection, claims);
+
+    expect(own).toEqual(new Map(settled.map(({ id }) => [id, "COMPLETED"])));
+  });
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { expect, test } from "vitest";
-import { claimIdOf } from "../../src/store/queries/claim-id.ts";
-import type { ClaimLane } from "../../src/store/queries/claim-tasks.ts";
+import { describe, expect, test } from "vitest";
+import { claimIdOf } from "../../src/store/queries/claim/claim-rows.ts";
+import type { ClaimLane } from "../../src/store/queries/claim/claim-tasks.ts";
 import { useDatabase } from "../support/database.ts";
 import { addOneReady, newQueue, placesOf } from "./task-rows.ts";
 
@@ -31,84 +31,86 @@ async function send(tasks: readonly Sent[], lanes: readonly ClaimLane[]) {
   return { ids: rows.map(({ id }) => id), claims, started };
 }
 
-test("what is to start is born running under its worker's claim, sent and started at one moment", async () => {
-  const queue = newQueue();
-  const { ids, claims, started } = await send([{ queue }], [laneOf(queue)]);
-  const [id = ""] = ids;
-  expect(started.ids).toEqual([id]);
-  const [task] = await db.sql(
-    `select status, worker_id, claim_id, attempt_no, retry_count, sent_at = started_at and sent_at = enqueued_at as "atOnce",
+describe("insertStarted", () => {
+  test("stores a task as RUNNING under its worker's claim, sent and started at one time", async () => {
+    const queue = newQueue();
+    const { ids, claims, started } = await send([{ queue }], [laneOf(queue)]);
+    const [id = ""] = ids;
+    expect(started.ids).toEqual([id]);
+    const [task] = await db.sql(
+      `select status, worker_id, claim_id, attempt_no, retry_count, sent_at = started_at and sent_at = enqueued_at as "atOnce",
             date_part('epoch', started_at) * 1000 as at
        from posthaste.tasks where id = $1`,
-    [id],
-  );
-  expect(task).toEqual({
-    status: "RUNNING",
-    worker_id: claims.workerId,
-    claim_id: claimIdOf(claims.claimSeed, id),
-    attempt_no: 1,
-    retry_count: 0,
-    atOnce: true,
-    at: started.at,
+      [id],
+    );
+    expect(task).toEqual({
+      status: "RUNNING",
+      worker_id: claims.workerId,
+      claim_id: claimIdOf(claims.claimSeed, id),
+      attempt_no: 1,
+      retry_count: 0,
+      atOnce: true,
+      at: started.at,
+    });
+    expect(await placesOf(db, id)).toMatchObject({ ready: null, finished: null });
   });
-  expect(await placesOf(db, id)).toMatchObject({ ready: null, finished: null });
-});
 
-test("what is not to start goes into the line by the same statement", async () => {
-  const queue = newQueue();
-  const { ids, started } = await send([{ queue }, { queue, starts: false }], [laneOf(queue)]);
-  expect(started.ids).toEqual(ids.slice(0, 1));
-  expect(await placesOf(db, ids[1] ?? "")).toMatchObject({
-    ready: { attempt_no: null },
-    active: null,
+  test("stores a task that must not start as waiting, in the same statement", async () => {
+    const queue = newQueue();
+    const { ids, started } = await send([{ queue }, { queue, starts: false }], [laneOf(queue)]);
+    expect(started.ids).toEqual(ids.slice(0, 1));
+    expect(await placesOf(db, ids[1] ?? "")).toMatchObject({
+      ready: { attempt_no: null },
+      active: null,
+    });
   });
-});
 
-test.each([
-  ["of its own lane", {}],
-  ["of a less urgent lane", { priority: 100 }],
-  ["that came back", { runs: 1 }],
-])("something due %s is in line: then everything stands in line behind it", async (_, seed) => {
-  const queue = newQueue();
-  await addOneReady(db, { queue, priority: 7, dueMs: -10, ...seed });
-  const lanes = [laneOf(queue, 7), laneOf(queue, 100)];
-  const { ids, started } = await send([{ queue, priority: 7 }], lanes);
-  expect(started.ids).toEqual([]);
-  expect(await placesOf(db, ids[0] ?? "")).toMatchObject({
-    ready: { attempt_no: null },
-    active: null,
+  test.each([
+    ["of its own lane", {}],
+    ["of a less urgent lane", { priority: 100 }],
+    ["that came back", { runs: 1 }],
+  ])("starts nothing while a due task %s waits", async (_, seed) => {
+    const queue = newQueue();
+    await addOneReady(db, { queue, priority: 7, dueMs: -10, ...seed });
+    const lanes = [laneOf(queue, 7), laneOf(queue, 100)];
+    const { ids, started } = await send([{ queue, priority: 7 }], lanes);
+    expect(started.ids).toEqual([]);
+    expect(await placesOf(db, ids[0] ?? "")).toMatchObject({
+      ready: { attempt_no: null },
+      active: null,
+    });
   });
-});
 
-test.each([
-  ["due later", { dueMs: 60_000 }],
-  ["below the mark", { dueMs: -60_000 }],
-])("what is %s does not stand in the way", async (_, seed) => {
-  const queue = newQueue();
-  await addOneReady(db, { queue, ...seed });
-  const lanes = [{ ...laneOf(queue), mark: Date.now() - 30_000 }];
-  const { ids, started } = await send([{ queue }], lanes);
-  expect(started.ids).toEqual(ids);
-});
+  test.each([
+    ["due later", { dueMs: 60_000 }],
+    ["below the mark", { dueMs: -60_000 }],
+  ])("starts a task although one that is %s waits", async (_, seed) => {
+    const queue = newQueue();
+    await addOneReady(db, { queue, ...seed });
+    const lanes = [{ ...laneOf(queue), mark: Date.now() - 30_000 }];
+    const { ids, started } = await send([{ queue }], lanes);
+    expect(started.ids).toEqual(ids);
+  });
 
-test("a queue that is paused starts nothing, and does not stand in the way of another", async () => {
-  const [paused, open] = [newQueue(), newQueue()];
-  await addOneReady(db, { queue: paused, dueMs: -10 });
-  await db.sql("insert into posthaste.queues values ($1, now())", [paused]);
-  const { ids, started } = await send(
-    [{ queue: paused }, { queue: open }],
-    [laneOf(paused), laneOf(open)],
-  );
-  expect(started.ids).toEqual(ids.slice(1));
-});
+  test("starts nothing in a paused queue, which does not delay another queue", async () => {
+    const [paused, open] = [newQueue(), newQueue()];
+    await addOneReady(db, { queue: paused, dueMs: -10 });
+    await db.sql("insert into posthaste.queues values ($1, now())", [paused]);
+    const { ids, started } = await send(
+      [{ queue: paused }, { queue: open }],
+      [laneOf(paused), laneOf(open)],
+    );
+    expect(started.ids).toEqual(ids.slice(1));
+  });
 
-test("an id that exists fails the whole statement", async () => {
-  const queue = newQueue();
-  const { ids } = await send([{ queue }], [laneOf(queue)]);
-  const again = [{ id: ids[0], name: "t", queue, priority: 1, input: 1, starts: true }];
-  const claims = { workerId: randomUUID(), claimSeed: randomUUID(), lanes: [laneOf(queue)] };
-  const connection = await db.connect("sends");
-  await expect(
-    db.store.insertStarted(connection, JSON.stringify(again), claims),
-  ).rejects.toMatchObject({ code: "23505" });
+  test("fails as a whole when an id exists", async () => {
+    const queue = newQueue();
+    const { ids } = await send([{ queue }], [laneOf(queue)]);
+    const again = [{ id: ids[0], name: "t", queue, priority: 1, input: 1, starts: true }];
+    const claims = { workerId: randomUUID(), claimSeed: randomUUID(), lanes: [laneOf(queue)] };
+    const connection = await db.connect("sends");
+    await expect(
+      db.store.insertStarted(connection, JSON.stringify(again), claims),
+    ).rejects.toMatchObject({ code: "23505" });
+  });
 });

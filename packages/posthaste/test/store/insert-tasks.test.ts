@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
 import { placesOf } from "./task-rows.ts";
 
@@ -53,203 +53,207 @@ async function submissionOf(id: string): Promise<Submission> {
   return row;
 }
 
-test("fresh rows are pending, with nothing run and nothing spent", async () => {
-  const id = await send({ name: "greet", queue: "mail", priority: 7 });
+describe("insertTasks", () => {
+  test("stores fresh rows as pending, without attempts or retries", async () => {
+    const id = await send({ name: "greet", queue: "mail", priority: 7 });
 
-  const { ready, active, finished } = await placesOf(db, id);
-  expect([active, finished]).toEqual([null, null]);
-  expect(ready).toEqual({
-    task_id: id,
-    queue: "mail",
-    priority: 7,
-    enqueued_at: expect.any(String),
-    attempt_no: null,
-    retry_count: null,
-    crash_count: null,
-    good_until: null,
+    const { ready, active, finished } = await placesOf(db, id);
+    expect([active, finished]).toEqual([null, null]);
+    expect(ready).toEqual({
+      task_id: id,
+      queue: "mail",
+      priority: 7,
+      enqueued_at: expect.any(String),
+      attempt_no: null,
+      retry_count: null,
+      crash_count: null,
+      good_until: null,
+    });
   });
-});
 
-test("fresh rows fail as a whole if one of them exists", async () => {
-  const connection = await db.connect("sends");
-  const known = outgoing();
-  const unknown = outgoing();
-  await db.store.insertTasks.fresh(connection, batch(known));
+  test("stores no fresh row if one of them exists", async () => {
+    const connection = await db.connect("sends");
+    const known = outgoing();
+    const unknown = outgoing();
+    await db.store.insertTasks.fresh(connection, batch(known));
 
-  await expect(db.store.insertTasks.fresh(connection, batch(unknown, known))).rejects.toMatchObject(
-    { code: "23505" },
-  );
+    await expect(
+      db.store.insertTasks.fresh(connection, batch(unknown, known)),
+    ).rejects.toMatchObject({ code: "23505" });
 
-  expect((await placesOf(db, unknown.id)).ready).toBeNull();
-});
+    expect((await placesOf(db, unknown.id)).ready).toBeNull();
+  });
 
-test("options and flags are stored as they were sent", async () => {
-  const options = { retry: { maxRetries: 3 } };
-  const { options: storedOptions, flags } = await submissionOf(
-    await send({ options, flags: { urgent: true } }),
-  );
+  test("stores options and flags as they were sent", async () => {
+    const options = { retry: { maxRetries: 3 } };
+    const { options: storedOptions, flags } = await submissionOf(
+      await send({ options, flags: { urgent: true } }),
+    );
 
-  expect(storedOptions).toEqual(options);
-  expect(flags).toEqual({ urgent: true });
-});
+    expect(storedOptions).toEqual(options);
+    expect(flags).toEqual({ urgent: true });
+  });
 
-test("a repeated id is one task, and its first content stands", async () => {
-  const connection = await db.connect("sends");
-  const first = outgoing({ input: "first" });
-  const again = outgoing({ id: first.id, input: "second" });
+  test("keeps one task with its first content for a repeated id", async () => {
+    const connection = await db.connect("sends");
+    const first = outgoing({ input: "first" });
+    const again = outgoing({ id: first.id, input: "second" });
 
-  expect(await db.store.insertTasks.missing(connection, batch(first))).toEqual(new Set([first.id]));
-  expect(await db.store.insertTasks.missing(connection, batch(again))).toEqual(new Set());
+    expect(await db.store.insertTasks.missing(connection, batch(first))).toEqual(
+      new Set([first.id]),
+    );
+    expect(await db.store.insertTasks.missing(connection, batch(again))).toEqual(new Set());
 
-  expect((await submissionOf(first.id)).input).toBe("first");
-});
+    expect((await submissionOf(first.id)).input).toBe("first");
+  });
 
-test("an id that stands twice in one batch is one task, and the others of the batch are sent", async () => {
-  const connection = await db.connect("sends");
-  const twice = outgoing();
-  const other = outgoing();
+  test("stores one task for an id that is twice in a batch, and the rest of the batch", async () => {
+    const connection = await db.connect("sends");
+    const twice = outgoing();
+    const other = outgoing();
 
-  const inserted = await db.store.insertTasks.missing(connection, batch(twice, other, twice));
+    const inserted = await db.store.insertTasks.missing(connection, batch(twice, other, twice));
 
-  expect(inserted).toEqual(new Set([twice.id, other.id]));
-  expect((await placesOf(db, twice.id)).ready).not.toBeNull();
-});
+    expect(inserted).toEqual(new Set([twice.id, other.id]));
+    expect((await placesOf(db, twice.id)).ready).not.toBeNull();
+  });
 
-test("a key that stands twice in one batch is one task", async () => {
-  const connection = await db.connect("sends");
-  const key = randomUUID();
+  test("stores one task for a key that is twice in a batch", async () => {
+    const connection = await db.connect("sends");
+    const key = randomUUID();
 
-  const inserted = await db.store.insertTasks.missing(
-    connection,
-    batch(outgoing({ key }), outgoing({ key }), outgoing({ key })),
-  );
+    const inserted = await db.store.insertTasks.missing(
+      connection,
+      batch(outgoing({ key }), outgoing({ key }), outgoing({ key })),
+    );
 
-  expect(inserted.size).toBe(1);
-});
+    expect(inserted.size).toBe(1);
+  });
 
-test("the same key finds the first task, and whether its input was the same", async () => {
-  const connection = await db.connect("sends");
-  const key = randomUUID();
-  const first = outgoing({ key, input: { a: 1, b: [2] } });
-  const same = outgoing({ key, input: { b: [2], a: 1 } });
-  const other = outgoing({ key, input: { a: 2 } });
-  await db.store.insertTasks.missing(connection, batch(first));
+  test("finds the first task of a key, and whether its input was the same", async () => {
+    const connection = await db.connect("sends");
+    const key = randomUUID();
+    const first = outgoing({ key, input: { a: 1, b: [2] } });
+    const same = outgoing({ key, input: { b: [2], a: 1 } });
+    const other = outgoing({ key, input: { a: 2 } });
+    await db.store.insertTasks.missing(connection, batch(first));
 
-  expect(await db.store.insertTasks.missing(connection, batch(same, other))).toEqual(new Set());
-  const found = await db.store.matchSubmissions(connection, batch(same, other));
+    expect(await db.store.insertTasks.missing(connection, batch(same, other))).toEqual(new Set());
+    const found = await db.store.matchSubmissions(connection, batch(same, other));
 
-  const stored = { id: first.id, by: "key", sameTask: true };
-  expect(found).toHaveLength(2);
-  expect(found).toContainEqual({ ...stored, askedId: same.id, sameInput: true });
-  expect(found).toContainEqual({ ...stored, askedId: other.id, sameInput: false });
-});
+    const stored = { id: first.id, by: "key", sameTask: true };
+    expect(found).toHaveLength(2);
+    expect(found).toContainEqual({ ...stored, askedId: same.id, sameInput: true });
+    expect(found).toContainEqual({ ...stored, askedId: other.id, sameInput: false });
+  });
 
-test("the same key under another name is another task", async () => {
-  const connection = await db.connect("sends");
-  const key = randomUUID();
+  test("stores another task for the same key under another name", async () => {
+    const connection = await db.connect("sends");
+    const key = randomUUID();
 
-  const rows = batch(outgoing({ key, name: "one" }), outgoing({ key, name: "two" }));
+    const rows = batch(outgoing({ key, name: "one" }), outgoing({ key, name: "two" }));
 
-  expect((await db.store.insertTasks.missing(connection, rows)).size).toBe(2);
-});
+    expect((await db.store.insertTasks.missing(connection, rows)).size).toBe(2);
+  });
 
-test("an id of another task is found as such", async () => {
-  const connection = await db.connect("sends");
-  const first = outgoing({ name: "one", input: null });
-  await db.store.insertTasks.missing(connection, batch(first));
-  const match = (fields: Readonly<Record<string, unknown>>) =>
-    db.store.matchSubmissions(connection, batch(outgoing({ id: first.id, ...fields })));
+  test("reports an id that belongs to another task", async () => {
+    const connection = await db.connect("sends");
+    const first = outgoing({ name: "one", input: null });
+    await db.store.insertTasks.missing(connection, batch(first));
+    const match = (fields: Readonly<Record<string, unknown>>) =>
+      db.store.matchSubmissions(connection, batch(outgoing({ id: first.id, ...fields })));
 
-  const stored = { askedId: first.id, id: first.id, by: "id" };
-  expect(await match({ name: "one", input: null })).toEqual([
-    { ...stored, sameInput: true, sameTask: true },
-  ]);
-  expect(await match({ name: "two", input: 5 })).toEqual([
-    { ...stored, sameInput: false, sameTask: false },
-  ]);
-});
+    const stored = { askedId: first.id, id: first.id, by: "id" };
+    expect(await match({ name: "one", input: null })).toEqual([
+      { ...stored, sameInput: true, sameTask: true },
+    ]);
+    expect(await match({ name: "two", input: 5 })).toEqual([
+      { ...stored, sameInput: false, sameTask: false },
+    ]);
+  });
 
-test("fifty senders of one key at once make one task, and all find it", async () => {
-  const connections = await Promise.all(Array.from({ length: 50 }, () => db.connect("sends")));
-  const key = randomUUID();
-  const rows = connections.map(() => batch(outgoing({ key })));
+  test("stores one task for fifty concurrent senders of one key, and all find it", async () => {
+    const connections = await Promise.all(Array.from({ length: 50 }, () => db.connect("sends")));
+    const key = randomUUID();
+    const rows = connections.map(() => batch(outgoing({ key })));
 
-  const inserted = await Promise.all(
-    connections.map((connection, n) => db.store.insertTasks.missing(connection, rows[n] ?? "[]")),
-  );
-  const found = await Promise.all(
-    connections.map((connection, n) => db.store.matchSubmissions(connection, rows[n] ?? "[]")),
-  );
+    const inserted = await Promise.all(
+      connections.map((connection, n) => db.store.insertTasks.missing(connection, rows[n] ?? "[]")),
+    );
+    const found = await Promise.all(
+      connections.map((connection, n) => db.store.matchSubmissions(connection, rows[n] ?? "[]")),
+    );
 
-  const winners = inserted.flatMap((ids) => [...ids]);
-  expect(winners).toHaveLength(1);
-  const byKey = found.flat().filter(({ by }) => by === "key");
-  expect(byKey.map(({ id }) => id)).toEqual(rows.map(() => winners[0]));
-});
+    const winners = inserted.flatMap((ids) => [...ids]);
+    expect(winners).toHaveLength(1);
+    const byKey = found.flat().filter(({ by }) => by === "key");
+    expect(byKey.map(({ id }) => id)).toEqual(rows.map(() => winners[0]));
+  });
 
-test("a delay counts from the time of sending", async () => {
-  const { sentAt, runAt, enqueuedAt } = await submissionOf(await send({ delay_ms: 90_000 }));
+  test("counts a delay from the time of sending", async () => {
+    const { sentAt, runAt, enqueuedAt } = await submissionOf(await send({ delay_ms: 90_000 }));
 
-  expect(runAt).toEqual(enqueuedAt);
-  expect(enqueuedAt.getTime() - sentAt.getTime()).toBe(90_000);
-});
+    expect(runAt).toEqual(enqueuedAt);
+    expect(enqueuedAt.getTime() - sentAt.getTime()).toBe(90_000);
+  });
 
-test("a time that has passed becomes the time of sending, a time to come is kept", async () => {
-  const past = await submissionOf(await send({ run_at: "2020-01-01T00:00:00Z" }));
-  const future = await submissionOf(await send({ run_at: "2090-01-01T00:00:00Z" }));
+  test("turns a past time into the time of sending, and keeps a later time", async () => {
+    const past = await submissionOf(await send({ run_at: "2020-01-01T00:00:00Z" }));
+    const future = await submissionOf(await send({ run_at: "2090-01-01T00:00:00Z" }));
 
-  expect(past.enqueuedAt).toEqual(past.sentAt);
-  expect(past.runAt).toBeNull();
-  expect(Math.abs(past.sentAt.getTime() - Date.now())).toBeLessThan(60_000);
-  expect(future.enqueuedAt).toEqual(new Date("2090-01-01T00:00:00Z"));
-  expect(future.runAt).toEqual(future.enqueuedAt);
-});
+    expect(past.enqueuedAt).toEqual(past.sentAt);
+    expect(past.runAt).toBeNull();
+    expect(Math.abs(past.sentAt.getTime() - Date.now())).toBeLessThan(60_000);
+    expect(future.enqueuedAt).toEqual(new Date("2090-01-01T00:00:00Z"));
+    expect(future.runAt).toEqual(future.enqueuedAt);
+  });
 
-test("a deadline stands in the submission and in the line", async () => {
-  const deadline = new Date("2090-01-01T00:00:00Z");
-  const { goodUntil, readyGoodUntil } = await submissionOf(
-    await send({ good_until: deadline.toISOString() }),
-  );
+  test("stores a deadline in the submission and in the ready row", async () => {
+    const deadline = new Date("2090-01-01T00:00:00Z");
+    const { goodUntil, readyGoodUntil } = await submissionOf(
+      await send({ good_until: deadline.toISOString() }),
+    );
 
-  expect([goodUntil, readyGoodUntil]).toEqual([deadline, deadline]);
-});
+    expect([goodUntil, readyGoodUntil]).toEqual([deadline, deadline]);
+  });
 
-test("the input null is stored as JSON null", async () => {
-  expect((await submissionOf(await send({ input: null }))).inputText).toBe("null");
-});
+  test("stores the input null as JSON null", async () => {
+    expect((await submissionOf(await send({ input: null }))).inputText).toBe("null");
+  });
 
-test("names, queues, keys and inputs hold any language", async () => {
-  const text = 'Grüße, 你好, שלום, 👩‍👩‍👧‍👦 – it\'s "fine" \\ $1 %s';
-  const id = await send({ name: text, queue: text, key: text, input: { [text]: text } });
+  test("stores names, queues, keys and inputs of any language", async () => {
+    const text = 'Grüße, 你好, שלום, 👩‍👩‍👧‍👦 – it\'s "fine" \\ $1 %s';
+    const id = await send({ name: text, queue: text, key: text, input: { [text]: text } });
 
-  const [row] = await db.sql(
-    "select name, queue, key, input from posthaste.submissions where task_id = $1",
-    [id],
-  );
-  expect(row).toEqual({ name: text, queue: text, key: text, input: { [text]: text } });
-});
+    const [row] = await db.sql(
+      "select name, queue, key, input from posthaste.submissions where task_id = $1",
+      [id],
+    );
+    expect(row).toEqual({ name: text, queue: text, key: text, input: { [text]: text } });
+  });
 
-test("every JSON value that PostgreSQL can hold comes back as it was", async () => {
-  const connection = await db.connect("sends");
-  const storable = fc
-    .jsonValue({ stringUnit: "binary" })
-    .filter((value) => !JSON.stringify(value).includes("\\u0000"));
+  test("stores every JSON value that PostgreSQL can hold unchanged", async () => {
+    const connection = await db.connect("sends");
+    const storable = fc
+      .jsonValue({ stringUnit: "binary" })
+      .filter((value) => !JSON.stringify(value).includes("\\u0000"));
 
-  await fc.assert(
-    fc.asyncProperty(fc.array(storable, { minLength: 1, maxLength: 20 }), async (inputs) => {
-      const rows = inputs.map((input) => outgoing({ input }));
-      await db.store.insertTasks.fresh(connection, batch(...rows));
-      const stored = await db.sql<{ input: unknown }>(
-        `select input from unnest($1::uuid[]) with ordinality as asked (id, n)
+    await fc.assert(
+      fc.asyncProperty(fc.array(storable, { minLength: 1, maxLength: 20 }), async (inputs) => {
+        const rows = inputs.map((input) => outgoing({ input }));
+        await db.store.insertTasks.fresh(connection, batch(...rows));
+        const stored = await db.sql<{ input: unknown }>(
+          `select input from unnest($1::uuid[]) with ordinality as asked (id, n)
            join posthaste.submissions on task_id = id order by n`,
-        [rows.map(({ id }) => id)],
-      );
-      const expected: unknown = JSON.parse(JSON.stringify(inputs));
-      return isDeepStrictEqual(
-        stored.map(({ input }) => input),
-        expected,
-      );
-    }),
-    { numRuns: 50 },
-  );
+          [rows.map(({ id }) => id)],
+        );
+        const expected: unknown = JSON.parse(JSON.stringify(inputs));
+        return isDeepStrictEqual(
+          stored.map(({ input }) => input),
+          expected,
+        );
+      }),
+      { numRuns: 50 },
+    );
+  });
 });

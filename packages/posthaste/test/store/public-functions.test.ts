@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { resultCodes } from "../../src/domain/errors.ts";
 import { queueChannel, resultChannel } from "../../src/store/channels.ts";
-import { CANCELLED_ERROR, EXPIRED_ERROR } from "../../src/store/queries/complete-tasks.ts";
+import { CANCELLED_ERROR, EXPIRED_ERROR } from "../../src/store/queries/settle/complete-tasks.ts";
 import { useDatabase } from "../support/database.ts";
-import { Ear } from "./ear.ts";
+import { HeardMessages } from "./heard-messages.ts";
 import {
   addFinished,
   addOneActive,
@@ -35,196 +35,212 @@ async function add(state: string, seed: ActiveSeed = {}): Promise<string> {
   return (await addOneActive(db, { ...seed, status, isCancelRequested })).id;
 }
 
-test.each([
-  ["cancel", "none", null, undefined],
-  ["cancel", "PENDING", "cancelled", "CANCELLED"],
-  ["cancel", "CLAIMED", "cancelled", "CANCELLED"],
-  ["cancel", "RUNNING", "requested", "RUNNING"],
-  ["cancel", "RUNNING, cancel requested", "requested", "RUNNING"],
-  ["cancel", "finished", "finished", "FAILED"],
-  ["requeue", "none", null, undefined],
-  ["requeue", "PENDING", "pending", "PENDING"],
-  ["requeue", "CLAIMED", "requeued", "PENDING"],
-  ["requeue", "RUNNING", "requeued", "PENDING"],
-  ["requeue", "RUNNING, cancel requested", "cancelled", "CANCELLED"],
-  ["requeue", "finished", "finished", "FAILED"],
-  ["fail", "none", null, undefined],
-  ["fail", "PENDING", "failed", "FAILED"],
-  ["fail", "CLAIMED", "failed", "FAILED"],
-  ["fail", "RUNNING", "failed", "FAILED"],
-  ["fail", "finished", "finished", "FAILED"],
-] as const)("%s on a task that is %s answers %s", async (action, state, answer, status) => {
-  const id = await add(state);
+describe("public SQL functions", () => {
+  test.each([
+    ["cancel", "none", null, undefined],
+    ["cancel", "PENDING", "cancelled", "CANCELLED"],
+    ["cancel", "CLAIMED", "cancelled", "CANCELLED"],
+    ["cancel", "RUNNING", "requested", "RUNNING"],
+    ["cancel", "RUNNING, cancel requested", "requested", "RUNNING"],
+    ["cancel", "finished", "finished", "FAILED"],
+    ["requeue", "none", null, undefined],
+    ["requeue", "PENDING", "pending", "PENDING"],
+    ["requeue", "CLAIMED", "requeued", "PENDING"],
+    ["requeue", "RUNNING", "requeued", "PENDING"],
+    ["requeue", "RUNNING, cancel requested", "cancelled", "CANCELLED"],
+    ["requeue", "finished", "finished", "FAILED"],
+    ["fail", "none", null, undefined],
+    ["fail", "PENDING", "failed", "FAILED"],
+    ["fail", "CLAIMED", "failed", "FAILED"],
+    ["fail", "RUNNING", "failed", "FAILED"],
+    ["fail", "finished", "finished", "FAILED"],
+  ] as const)("%s on a task that is %s answers %s", async (action, state, answer, status) => {
+    const id = await add(state);
 
-  expect(await call(action, id)).toBe(answer);
+    expect(await call(action, id)).toBe(answer);
 
-  const rows = await db.sql<{ status: string }>(
-    "select status from posthaste.tasks where id = $1",
-    [id],
-  );
-  expect(rows.map((row) => row.status)).toEqual(status === undefined ? [] : [status]);
-});
-
-test("a pending task that is cancelled keeps what it went through", async () => {
-  const id = await add("PENDING", { runs: 2, retryCount: 2, crashCount: 1 });
-
-  await call("cancel", id);
-
-  const { finished, attempts } = await placesOf(db, id);
-  expect(finished).toMatchObject({
-    attempt_no: 2,
-    retry_count: 2,
-    crash_count: 1,
-    claim_id: null,
-    started_at: null,
-    error_code: "TASK_CANCELLED",
-    error: { code: "TASK_CANCELLED", message: "the task was cancelled" },
+    const rows = await db.sql<{ status: string }>(
+      "select status from posthaste.tasks where id = $1",
+      [id],
+    );
+    expect(rows.map((row) => row.status)).toEqual(status === undefined ? [] : [status]);
   });
-  expect(finished?.["cancel_requested_at"]).not.toBeNull();
-  expect(attempts).toHaveLength(2);
-});
 
-test("a claimed task that is cancelled keeps who had claimed it, and is nobody's own commit", async () => {
-  const id = await add("CLAIMED");
-  const before = (await placesOf(db, id)).active;
+  test("cancel keeps the attempts and retries of a pending task", async () => {
+    const id = await add("PENDING", { runs: 2, retryCount: 2, crashCount: 1 });
 
-  await call("cancel", id);
+    await call("cancel", id);
 
-  expect((await placesOf(db, id)).finished).toMatchObject({
-    worker_id: before?.["worker_id"],
-    claimed_at: before?.["claimed_at"],
-    claim_id: null,
-    started_at: null,
+    const { finished, attempts } = await placesOf(db, id);
+    expect(finished).toMatchObject({
+      attempt_no: 2,
+      retry_count: 2,
+      crash_count: 1,
+      claim_id: null,
+      started_at: null,
+      error_code: "TASK_CANCELLED",
+      error: { code: "TASK_CANCELLED", message: "the task was cancelled" },
+    });
+    expect(finished?.["cancel_requested_at"]).not.toBeNull();
+    expect(attempts).toHaveLength(2);
   });
-});
 
-test("a second request to cancel leaves the time of the first", async () => {
-  const id = await add("RUNNING, cancel requested");
-  const before = (await placesOf(db, id)).active;
+  test("cancel keeps the worker of a claimed task, and is no commit of its claim", async () => {
+    const id = await add("CLAIMED");
+    const before = (await placesOf(db, id)).active;
 
-  await call("cancel", id);
+    await call("cancel", id);
 
-  expect((await placesOf(db, id)).active).toEqual(before);
-});
-
-test("a running task that is requeued keeps its attempt, its place and its budget", async () => {
-  const id = await add("RUNNING", { runs: 1, retryCount: 1, crashCount: 1, goodMs: 60_000 });
-  const before = (await placesOf(db, id)).active;
-
-  await call("requeue", id);
-
-  const { ready, attempts } = await placesOf(db, id);
-  for (const column of ["enqueued_at", "good_until", "attempt_no", "retry_count", "crash_count"]) {
-    expect(ready?.[column]).toEqual(before?.[column]);
-  }
-  expect(attempts.at(-1)).toMatchObject({
-    attempt_no: 2,
-    outcome: "INTERRUPTED",
-    claim_id: before?.["claim_id"],
-    started_at: before?.["started_at"],
+    expect((await placesOf(db, id)).finished).toMatchObject({
+      worker_id: before?.["worker_id"],
+      claimed_at: before?.["claimed_at"],
+      claim_id: null,
+      started_at: null,
+    });
   });
-});
 
-test("a claimed task that is requeued has no attempt to keep", async () => {
-  const id = await add("CLAIMED");
+  test("cancel keeps the time of the first request", async () => {
+    const id = await add("RUNNING, cancel requested");
+    const before = (await placesOf(db, id)).active;
 
-  await call("requeue", id);
+    await call("cancel", id);
 
-  expect(await placesOf(db, id)).toMatchObject({ ready: { attempt_no: 0 }, attempts: [] });
-});
-
-test("a running task that an operator fails keeps its attempt, with the operator's error", async () => {
-  const id = await add("RUNNING");
-  const before = (await placesOf(db, id)).active;
-
-  await call("fail", id);
-
-  expect((await placesOf(db, id)).finished).toMatchObject({
-    status: "FAILED",
-    error_code: "OPERATOR",
-    error: { code: "OPERATOR", message: "enough" },
-    claim_id: null,
-    worker_id: before?.["worker_id"],
-    started_at: before?.["started_at"],
-    attempt_no: 1,
+    expect((await placesOf(db, id)).active).toEqual(before);
   });
-});
 
-test("an error without a message says its code", async () => {
-  const id = await add("PENDING");
+  test("requeue keeps attempt, place and retries of a running task", async () => {
+    const id = await add("RUNNING", { runs: 1, retryCount: 1, crashCount: 1, goodMs: 60_000 });
+    const before = (await placesOf(db, id)).active;
 
-  await db.sql("select posthaste.fail($1, 'GONE')", [id]);
+    await call("requeue", id);
 
-  const { finished } = await placesOf(db, id);
-  expect(finished?.["error"]).toEqual({ code: "GONE", message: "GONE" });
-});
+    const { ready, attempts } = await placesOf(db, id);
+    for (const column of [
+      "enqueued_at",
+      "good_until",
+      "attempt_no",
+      "retry_count",
+      "crash_count",
+    ]) {
+      expect(ready?.[column]).toEqual(before?.[column]);
+    }
+    expect(attempts.at(-1)).toMatchObject({
+      attempt_no: 2,
+      outcome: "INTERRUPTED",
+      claim_id: before?.["claim_id"],
+      started_at: before?.["started_at"],
+    });
+  });
 
-test.each([[null], [""], ["gone"], ["GONE AWAY"], ["1GONE"]])(
-  "%o is refused as an error code, and the task stays",
-  async (code) => {
+  test("requeue keeps no attempt of a claimed task", async () => {
+    const id = await add("CLAIMED");
+
+    await call("requeue", id);
+
+    expect(await placesOf(db, id)).toMatchObject({ ready: { attempt_no: 0 }, attempts: [] });
+  });
+
+  test("fail keeps the attempt of a running task, with the operator's error", async () => {
+    const id = await add("RUNNING");
+    const before = (await placesOf(db, id)).active;
+
+    await call("fail", id);
+
+    expect((await placesOf(db, id)).finished).toMatchObject({
+      status: "FAILED",
+      error_code: "OPERATOR",
+      error: { code: "OPERATOR", message: "enough" },
+      claim_id: null,
+      worker_id: before?.["worker_id"],
+      started_at: before?.["started_at"],
+      attempt_no: 1,
+    });
+  });
+
+  test("fail uses the code as message when none is given", async () => {
     const id = await add("PENDING");
 
-    await expect(db.sql("select posthaste.fail($1, $2)", [id, code])).rejects.toMatchObject({
-      code: "23514",
-      message: expect.stringContaining("is not an error code"),
-    });
+    await db.sql("select posthaste.fail($1, 'GONE')", [id]);
 
-    expect((await placesOf(db, id)).ready).not.toBeNull();
-  },
-);
+    const { finished } = await placesOf(db, id);
+    expect(finished?.["error"]).toEqual({ code: "GONE", message: "GONE" });
+  });
 
-test.each([
-  ["cancel", "PENDING"],
-  ["cancel", "CLAIMED"],
-  ["requeue", "RUNNING, cancel requested"],
-  ["fail", "PENDING"],
-  ["fail", "RUNNING"],
-] as const)("%s on a %s task tells those who wait for it", async (action, state) => {
-  const id = await add(state);
-  const channel = resultChannel("posthaste", randomUUID());
-  const ear = await Ear.listen(await db.connect("reads"), channel);
-  await db.store.awaitResults.register(await db.connect("reads"), [id], channel);
+  test.each([[null], [""], ["gone"], ["GONE AWAY"], ["1GONE"]])(
+    "fail refuses %o as an error code and leaves the task",
+    async (code) => {
+      const id = await add("PENDING");
 
-  await call(action, id);
+      await expect(db.sql("select posthaste.fail($1, $2)", [id, code])).rejects.toMatchObject({
+        code: "23514",
+        message: expect.stringContaining("is not an error code"),
+      });
 
-  expect(await ear.everything()).toEqual([id]);
-});
+      expect((await placesOf(db, id)).ready).not.toBeNull();
+    },
+  );
 
-test("a task that is put back wakes its queue, and says that it kept its old place", async () => {
-  const queue = newQueue();
-  const ear = await Ear.listen(await db.connect("reads"), queueChannel("posthaste", queue));
-  const id = await add("RUNNING", { queue, priority: 42 });
+  test.each([
+    ["cancel", "PENDING"],
+    ["cancel", "CLAIMED"],
+    ["requeue", "RUNNING, cancel requested"],
+    ["fail", "PENDING"],
+    ["fail", "RUNNING"],
+  ] as const)("%s on a %s task tells its waiters", async (action, state) => {
+    const id = await add(state);
+    const channel = resultChannel("posthaste", randomUUID());
+    const listener = await HeardMessages.listen(await db.connect("reads"), channel);
+    await db.store.awaitResults.register(await db.connect("reads"), [id], channel);
 
-  await call("requeue", id);
+    await call(action, id);
 
-  expect(await ear.everything()).toEqual(["42:back"]);
-});
+    expect(await listener.everything()).toEqual([id]);
+  });
 
-test.each([
-  ["cancel", "PENDING"],
-  ["cancel", "CLAIMED"],
-  ["cancel", "RUNNING"],
-  ["requeue", "RUNNING"],
-  ["fail", "RUNNING"],
-] as const)("%s on a %s task in a rolled-back transaction does nothing", async (action, state) => {
-  const queue = newQueue();
-  const id = await add(state, { queue });
-  const before = await placesOf(db, id);
-  const ear = await Ear.listen(await db.connect("reads"), queueChannel("posthaste", queue));
+  test("requeue wakes the queue with the hint back", async () => {
+    const queue = newQueue();
+    const listener = await HeardMessages.listen(
+      await db.connect("reads"),
+      queueChannel("posthaste", queue),
+    );
+    const id = await add("RUNNING", { queue, priority: 42 });
 
-  await db.sql("begin");
-  await call(action, id);
-  await db.sql("rollback");
+    await call("requeue", id);
 
-  expect(await placesOf(db, id)).toEqual(before);
-  expect(await ear.everything()).toEqual([]);
-});
+    expect(await listener.everything()).toEqual(["42:back"]);
+  });
 
-test("functions of the same name in the caller's path change nothing", async () => {
-  const queue = newQueue();
-  const channel = queueChannel("posthaste", queue);
-  const ear = await Ear.listen(await db.connect("reads"), channel);
-  await db.sql(`
+  test.each([
+    ["cancel", "PENDING"],
+    ["cancel", "CLAIMED"],
+    ["cancel", "RUNNING"],
+    ["requeue", "RUNNING"],
+    ["fail", "RUNNING"],
+  ] as const)(
+    "%s on a %s task does nothing in a rolled-back transaction",
+    async (action, state) => {
+      const queue = newQueue();
+      const id = await add(state, { queue });
+      const before = await placesOf(db, id);
+      const listener = await HeardMessages.listen(
+        await db.connect("reads"),
+        queueChannel("posthaste", queue),
+      );
+
+      await db.sql("begin");
+      await call(action, id);
+      await db.sql("rollback");
+
+      expect(await placesOf(db, id)).toEqual(before);
+      expect(await listener.everything()).toEqual([]);
+    },
+  );
+
+  test("ignore functions of the same name in the caller's search_path", async () => {
+    const queue = newQueue();
+    const channel = queueChannel("posthaste", queue);
+    const listener = await HeardMessages.listen(await db.connect("reads"), channel);
+    await db.sql(`
     create schema traps;
     create function traps.trapped() returns void language plpgsql as $$ begin raise 'trapped'; end $$;
     create function traps.pg_notify(text, text) returns void language sql as 'select traps.trapped()';
@@ -242,36 +258,37 @@ test("functions of the same name in the caller's path change nothing", async () 
     grant execute on all functions in schema posthaste to trapped_caller;
     set search_path = traps, pg_catalog, public;
     set role trapped_caller`);
-  try {
-    await expect(db.sql("select now()")).rejects.toThrow("trapped");
-    const [sent] = await db.sql<{ id: string }>(
-      "select posthaste.send('greet', queue => $1) as id",
-      [queue],
-    );
-    const [running] = await db.sql<{ id: string }>("select posthaste.send('greet') as id");
-    expect(await call("requeue", running?.id ?? "")).toBe("pending");
-    expect(await call("fail", running?.id ?? "")).toBe("failed");
-    expect(await call("cancel", sent?.id ?? "")).toBe("cancelled");
-  } finally {
-    await db.sql("reset role; reset search_path");
-    await db.sql("drop owned by trapped_caller; drop role trapped_caller");
-  }
+    try {
+      await expect(db.sql("select now()")).rejects.toThrow("trapped");
+      const [sent] = await db.sql<{ id: string }>(
+        "select posthaste.send('greet', queue => $1) as id",
+        [queue],
+      );
+      const [running] = await db.sql<{ id: string }>("select posthaste.send('greet') as id");
+      expect(await call("requeue", running?.id ?? "")).toBe("pending");
+      expect(await call("fail", running?.id ?? "")).toBe("failed");
+      expect(await call("cancel", sent?.id ?? "")).toBe("cancelled");
+    } finally {
+      await db.sql("reset role; reset search_path");
+      await db.sql("drop owned by trapped_caller; drop role trapped_caller");
+    }
 
-  expect(await ear.everything()).toEqual(["100:0"]);
-});
+    expect(await listener.everything()).toEqual(["100:0"]);
+  });
 
-test("SQL and TypeScript say the same of a task that was cancelled or has expired", async () => {
-  const [said] = await db.sql(
-    `select posthaste.cancelled_error() as cancelled, posthaste.expired_error() as expired,
+  test("write the same error as TypeScript for a cancelled or expired task", async () => {
+    const [said] = await db.sql(
+      `select posthaste.cancelled_error() as cancelled, posthaste.expired_error() as expired,
             ${CANCELLED_ERROR} as "cancelledByStatement", ${EXPIRED_ERROR} as "expiredByStatement"`,
-  );
+    );
 
-  const cancelled = { code: "TASK_CANCELLED", message: resultCodes.TASK_CANCELLED };
-  const expired = { code: "TASK_EXPIRED", message: resultCodes.TASK_EXPIRED };
-  expect(said).toEqual({
-    cancelled,
-    expired,
-    cancelledByStatement: cancelled,
-    expiredByStatement: expired,
+    const cancelled = { code: "TASK_CANCELLED", message: resultCodes.TASK_CANCELLED };
+    const expired = { code: "TASK_EXPIRED", message: resultCodes.TASK_EXPIRED };
+    expect(said).toEqual({
+      cancelled,
+      expired,
+      cancelledByStatement: cancelled,
+      expiredByStatement: expired,
+    });
   });
 });

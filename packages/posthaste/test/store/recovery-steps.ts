@@ -4,8 +4,8 @@ import type {
   AppliedRecovery,
   FoundTask,
   TaskRecovery,
-} from "../../src/store/queries/recover-tasks.ts";
-import type { RecoveryCriteria } from "../../src/store/queries/recovery-causes.ts";
+} from "../../src/store/queries/recover/recover-tasks.ts";
+import type { RecoveryCriteria } from "../../src/store/queries/recover/recovery-causes.ts";
 import type { TestDatabase } from "../support/database.ts";
 import type { Claim } from "./task-rows.ts";
 
@@ -17,7 +17,7 @@ export interface RecoverySteps {
     wanted: RecoveryCriteria,
     ...recoveries: TaskRecovery[]
   ) => Promise<AppliedRecovery[]>;
-  /** What was written about it. */
+  /** The stored recoveries. */
   readonly remembered: () => Promise<Record<string, unknown>[]>;
 }
 

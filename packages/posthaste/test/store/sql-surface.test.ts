@@ -5,14 +5,15 @@
  *
  * After a change that is meant: `npx vitest run --root packages/posthaste --project database test/store/sql-surface.test.ts -u`
  */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
 
 const db = useDatabase();
 
-test("functions, types and the columns of the view are those that are written down", async () => {
-  const lines = await db.sql<{ line: string }>(
-    `select format('function %s(%s) returns %s, %s', proname, pg_get_function_arguments(oid),
+describe("SQL surface", () => {
+  test("has the documented functions, types and columns of the view", async () => {
+    const lines = await db.sql<{ line: string }>(
+      `select format('function %s(%s) returns %s, %s', proname, pg_get_function_arguments(oid),
                    pg_get_function_result(oid),
                    concat_ws(', ', case provolatile when 'i' then 'immutable' when 's' then 'stable' else 'volatile' end,
                                    case when prosecdef then 'security definer' end)) as line
@@ -27,8 +28,9 @@ test("functions, types and the columns of the view are those that are written do
      select format('view %s %s %s %s', relname, to_char(attnum, 'FM00'), attname, format_type(atttypid, atttypmod))
        from pg_class join pg_attribute on attrelid = pg_class.oid
       where relnamespace = 'posthaste'::regnamespace and relkind = 'v' and attnum > 0`,
-  );
+    );
 
-  const text = lines.map(({ line }) => `${line.replaceAll("posthaste.", "")}\n`).toSorted();
-  await expect(text.join("")).toMatchFileSnapshot("sql-surface.txt");
+    const text = lines.map(({ line }) => `${line.replaceAll("posthaste.", "")}\n`).toSorted();
+    await expect(text.join("")).toMatchFileSnapshot("sql-surface.txt");
+  });
 });

@@ -18,9 +18,9 @@ export interface ReadySeed {
   readonly dueMs?: number;
   /** When its deadline passes, in ms from now. */
   readonly goodMs?: number;
-  /** Bodies that have run; a failed attempt is written for each. Left out: it has never been claimed. */
+  /** Handlers that have run; a failed attempt is written for each. Left out: it has never been claimed. */
   readonly runs?: number;
-  /** Retries spent. One that has spent some came back into the line, even if no body has run. */
+  /** Retries spent. One that has spent some came back into the line, even if no handler has run. */
   readonly retryCount?: number;
   readonly crashCount?: number;
 }
@@ -31,7 +31,7 @@ export interface ActiveSeed extends ReadySeed {
   readonly isCancelRequested?: boolean;
   /** How long ago it was claimed, and started if it runs. */
   readonly heldMs?: number;
-  /** How long ago somebody last vouched for it. Left out: nobody has. */
+  /** The age of its last heartbeat. Left out: none. */
   readonly beatMs?: number;
   /** In how many ms the lease of a claimed task ends. */
   readonly leaseMs?: number;
@@ -173,7 +173,7 @@ function at(ms: string): string {
 
 const cameBack = `coalesce(runs, "retryCount", "crashCount") is not null`;
 
-// What has never been claimed stands where its submission says: it was sent when it became due, or to run then.
+// A task that was never claimed has the place of its submission: it was sent when it became due, or to run then.
 const INCOMING = `
   item as materialized (
     select * from jsonb_to_recordset($1::text::jsonb) as item (

@@ -45,7 +45,7 @@ const STATE = `(
   select task_id, ${RUNS}, retry_count, crash_count, started_at is not null from posthaste.finished_tasks
 )`;
 
-/** Every body that began is one attempt, and counters count. */
+/** Every handler that began is one attempt, and counters count. */
 const COUNTED = `
   select 'attempts are not 1…n without gaps', task_id::text, count(*)::int
     from (
@@ -55,7 +55,7 @@ const COUNTED = `
     ) as runs
    group by task_id having count(*) <> max(attempt_no) or min(attempt_no) <> 1 or count(distinct attempt_no) <> count(*)
   union all
-  select 'attempt_no is not the number of bodies that began', state.task_id::text, state.attempt_no
+  select 'attempt_no is not the number of handlers that began', state.task_id::text, state.attempt_no
     from ${STATE} as state
     left join (select task_id, count(*) as kept from posthaste.attempts group by task_id) as attempts using (task_id)
    where state.attempt_no <> coalesce(attempts.kept, 0) + state.has_run::int

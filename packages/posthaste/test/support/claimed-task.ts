@@ -1,7 +1,7 @@
-import type { ClaimedTask } from "../../src/store/queries/claim-tasks.ts";
+import type { ClaimedTask } from "../../src/store/queries/claim/claim-tasks.ts";
 
 /** One that was fetched ahead, stored as running or not. */
-export function taskAhead(id: string, isStarted: boolean): ClaimedTask {
+export function taskAhead(id: string, isStoredRunning: boolean): ClaimedTask {
   return {
     id,
     claimId: `claim of ${id}`,
@@ -13,6 +13,6 @@ export function taskAhead(id: string, isStarted: boolean): ClaimedTask {
     retryCount: 0,
     input: "1",
     options: null,
-    isStarted,
+    isStoredRunning,
   };
 }

@@ -79,13 +79,17 @@ export function useDatabase(options: { readonly isEmpty?: boolean } = {}): TestD
       return connection;
     },
     app(config) {
-      // What tests send stands in line, so that they test how it is noticed, claimed and recovered.
-      const usual = { logger: silentLogger, directStart: false };
+      const usual = { logger: silentLogger, directStart: isDirectStartOn() };
       const app = posthaste({ ...usual, ...config, database: url() });
       opened.push(app);
       return app;
     },
   };
+}
+
+/** As for users. A test about notifications or claims of tasks that it sends to an idle worker sets `directStart: false` itself. */
+function isDirectStartOn(): boolean {
+  return process.env["POSTHASTE_TEST_DIRECT_START"] !== "off";
 }
 
 const TOO_EARLY = "the database is there only while tests run";

@@ -4,7 +4,7 @@ import {
   type SchemaFunctions,
 } from "../../src/store/schema-functions.ts";
 
-/** The functions as another version of the library would have them: the same, each with the number in its body. */
+/** The functions as another version of the library would have them: the same, each with the number in its handler. */
 export function functionsOfVersion(version: number): SchemaFunctions {
   const topics = ownFunctions.topics.map(({ source }) => ({
     source: source.replaceAll("as $$\n", (head) => `${head}-- of version ${version}\n`),

@@ -119,7 +119,7 @@ describe("runUntilIdle", () => {
     const error: unknown = await kit.runUntilIdle({ timeoutMs: 300 }).catch((e: unknown) => e);
 
     expect(error).toMatchObject({ code: "WAIT_TIMEOUT" });
-    expect(String(error)).toContain("not idle after 300 ms, 1 left");
+    expect(String(error)).toContain("still unfinished after 300 ms, 1 left");
     expect(String(error)).toContain(`"stuck" is RUNNING in queue "default", attempt 1: ${id}`);
     await held.opened; // the signal was aborted
     expect(await kit.runUntilIdle()).toEqual([]);

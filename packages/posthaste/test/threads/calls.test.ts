@@ -11,7 +11,7 @@ test("input and output pass through the schemas, as JSON text", async () => {
   });
 });
 
-test("a body is on a thread of its own and knows its attempt", async () => {
+test("a handler executes on a thread and receives the facts of its attempt", async () => {
   const { call } = openPool();
   const run = call("where");
   const ended = await run.ended;
@@ -24,7 +24,7 @@ test("a body is on a thread of its own and knows its attempt", async () => {
   expect(facts).toEqual(run.facts);
 });
 
-test("a failure of the task's own keeps its code and data", async () => {
+test("a failure by fail() keeps its code and data", async () => {
   const { call } = openPool();
   expect(await call("refuse").ended).toEqual({
     ran: true,
@@ -33,7 +33,7 @@ test("a failure of the task's own keeps its code and data", async () => {
   });
 });
 
-test("an error keeps its name, its stack and its cause", async () => {
+test("an error thrown by a handler keeps its name, its stack and its cause", async () => {
   const { call } = openPool();
   expect(await call("explode").ended).toMatchObject({
     ran: true,
@@ -50,7 +50,7 @@ test("an error keeps its name, its stack and its cause", async () => {
   });
 });
 
-test("lines of ctx.log arrive with their fields, also those that cannot leave the thread", async () => {
+test("lines of ctx.log arrive with their fields, also with values that cannot leave the thread", async () => {
   const { call } = openPool();
   const log = recordingLogger();
   await call("chat", null, log).ended;
@@ -63,7 +63,7 @@ test("lines of ctx.log arrive with their fields, also those that cannot leave th
 });
 
 test.each(["listen", "compute", "compute-and-throw"])(
-  "an abort reaches the signal of a body that does %s, with its reason",
+  "an abort reaches the signal of the handler %s, with its reason",
   async (task) => {
     const { call } = openPool();
     const line = watchFor(/ing$/);
@@ -86,7 +86,7 @@ test.each(["listen", "compute", "compute-and-throw"])(
   },
 );
 
-test("an abort is for one call: the next on the same thread does not hear of it", async () => {
+test("an abort of one call does not affect the next call on the same thread", async () => {
   const { call } = openPool("tasks.ts", { threads: 1 });
   const first = call("listen");
   first.abort("SHUTDOWN");

@@ -13,7 +13,7 @@ async function expectHealed({ call }: TestPool): Promise<void> {
   expect(await call("add", { a: 1, b: "1" }).ended).toMatchObject({ ok: true, value: "2" });
 }
 
-test("a body that spins is ended in the middle of it, and the pool serves the next call", async () => {
+test("terminate() ends a spinning handler, and the pool serves the next call", async () => {
   const threads = openPool("tasks.ts", { threads: 1 });
   const line = watchFor(/spinning/);
   const run = threads.call("spin", null, line.log);
@@ -25,7 +25,7 @@ test("a body that spins is ended in the middle of it, and the pool serves the ne
   expect(threads.pool.size).toBe(1);
 });
 
-test("the event loop goes on while threads spin", async () => {
+test("the event loop of the worker keeps turning while threads spin", async () => {
   const threads = openPool();
   const lines = [watchFor(/spinning/), watchFor(/spinning/)];
   const runs = lines.map(({ log }) => threads.call("spin", null, log));
@@ -39,7 +39,7 @@ test("the event loop goes on while threads spin", async () => {
   await Promise.all(runs.map(({ ended }) => ended));
 });
 
-test("a body that runs out of memory fails alone", async () => {
+test("a handler that runs out of memory fails only its own call", async () => {
   const threads = openPool("tasks.ts", { heapLimitMb: 64 });
   const other = threads.call("listen");
   expect(await threads.call("hoard").ended).toEqual({
@@ -55,7 +55,7 @@ test("a body that runs out of memory fails alone", async () => {
   await expectHealed(threads);
 });
 
-test.each([0, 3])("a body that calls process.exit(%i) fails alone", async (code) => {
+test.each([0, 3])("a handler that calls process.exit(%i) fails only its own call", async (code) => {
   const threads = openPool();
   expect(await threads.call("exit", code).ended).toEqual({
     ran: true,
@@ -69,7 +69,7 @@ test.each([
   ["timer", "nobody waits for me"],
   ["rejection", "let go of"],
 ])(
-  "an error that a body lets go of (%s) fails it, and its thread is replaced",
+  "an uncaught error of a handler (%s) fails its call, and the pool replaces its thread",
   async (task, says) => {
     const threads = openPool("tasks.ts", { threads: 1 });
     const before = await threads.call("where").ended;
@@ -90,7 +90,7 @@ function threadOf(ended: { ok: boolean; value?: string }): number {
   return (JSON.parse(ended.value ?? "{}") as { threadId: number }).threadId;
 }
 
-test("what a task leaves behind fails neither its own result nor the task after it", async () => {
+test("an error thrown after the end of a task fails neither its result nor the next task", async () => {
   const log = recordingLogger();
   const { call } = openPool("tasks.ts", { threads: 1, log });
   const first = await call("leave").ended;
@@ -103,18 +103,18 @@ test("what a task leaves behind fails neither its own result nor the task after 
   expect(log.lines).toMatchObject([
     {
       level: "error",
-      fields: { error: "left behind", task: "leave" },
-      message: expect.stringContaining("result stands"),
+      fields: { error: "left behind", name: "leave", worker: "w" },
+      message: expect.stringContaining("the result of the task stays"),
     },
   ]);
 });
 
-test("inside a native call a thread cannot be ended: its call is, and another thread takes over", async () => {
+test("terminate() ends a call whose thread is inside a native call, and another thread takes over", async () => {
   const folder = mkdtempSync(join(tmpdir(), "posthaste-native-"));
-  onTestFinished(() => rmSync(folder, { recursive: true })); // lets it go
+  onTestFinished(() => rmSync(folder, { recursive: true })); // ends the native call
   const log = recordingLogger();
-  const threads = openPool("tasks.ts", { threads: 1, log });
-  const run = threads.call("native", folder);
+  const threads = openPool("tasks.ts", { threads: 1 });
+  const run = threads.call("native", folder, log);
   await waitUntil("the native call", () => existsSync(join(folder, "begun")));
   run.terminate(timeout);
   expect(await run.ended).toEqual({ ran: true, ok: false, error: timeout });

@@ -4,7 +4,7 @@ import { openPool, watchFor } from "./pool.ts";
 
 const cancelled = { code: "TASK_CANCELLED", message: "never mind" };
 
-test("50 calls on 2 threads are all answered, and each thread takes them in their order", async () => {
+test("the pool answers 50 calls on 2 threads, and each thread takes its calls in order", async () => {
   const { pool, call } = openPool();
   const taken = new Map<number, number[]>();
   const answers = Array.from({ length: 50 }, async (_, n) => {
@@ -24,7 +24,7 @@ interface Echo {
   readonly threadId: number;
 }
 
-test("no thread is opened before it is needed, nor one more than that", async () => {
+test("the pool opens a thread only when a call needs it", async () => {
   const { pool, call } = openPool("tasks.ts", { threads: 4 });
   expect(pool.size).toBe(0);
   await call("where").ended;
@@ -32,7 +32,7 @@ test("no thread is opened before it is needed, nor one more than that", async ()
   expect(pool.size).toBe(1);
 });
 
-test("a call that waits can be ended, and its place is the next one's", async () => {
+test("terminate() ends a waiting call, and the next call takes its place", async () => {
   const { call } = openPool("tasks.ts", { threads: 1 });
   const line = watchFor(/listening/);
   const busy = call("listen", null, line.log);
@@ -45,7 +45,7 @@ test("a call that waits can be ended, and its place is the next one's", async ()
   expect(await last.ended).toMatchObject({ value: "2" });
 });
 
-test("a call that was aborted while it waited begins with an aborted signal", async () => {
+test("a call that was aborted while it waited starts with an aborted signal", async () => {
   const { call } = openPool("tasks.ts", { threads: 1 });
   const busy = call("listen");
   const waiting = call("compute");
@@ -56,7 +56,7 @@ test("a call that was aborted while it waited begins with an aborted signal", as
   });
 });
 
-test("what is said to a call that has ended changes nothing", async () => {
+test("abort() and terminate() of an ended call change nothing", async () => {
   const { call } = openPool("tasks.ts", { threads: 1 });
   const over = call("where");
   const ended = await over.ended;
@@ -68,7 +68,7 @@ test("what is said to a call that has ended changes nothing", async () => {
   expect(await next.ended).toMatchObject({ value: expect.stringContaining("CLAIM_LOST") });
 });
 
-test("threads without work are closed, down to none, and opened again", async () => {
+test("the pool closes idle threads, down to none, and opens them again", async () => {
   const { pool, call } = openPool("tasks.ts", { idleMs: 50 });
   const busy = [call("listen"), call("listen")];
   expect(pool.size).toBe(2);
@@ -78,7 +78,7 @@ test("threads without work are closed, down to none, and opened again", async ()
   expect(await call("add", { a: 1, b: "1" }).ended).toMatchObject({ value: "2" });
 });
 
-test("close() ends what runs and what waits, and leaves no thread", async () => {
+test("close() ends running and waiting calls, and leaves no thread", async () => {
   const { pool, call } = openPool("tasks.ts", { threads: 1 });
   const before = threadCount();
   const line = watchFor(/spinning/);
@@ -95,7 +95,7 @@ test("close() ends what runs and what waits, and leaves no thread", async () => 
   expect(await call("where").ended).toEqual({ ran: false, ok: false, error });
 });
 
-/** As Node itself counts them. */
+/** Counts the threads in Node's own report. */
 function threadCount(): number {
   const { workers } = process.report.getReport() as unknown as { workers: readonly object[] };
   return workers.length;

@@ -3,9 +3,12 @@ import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
 import { threadProgram } from "../../src/app/threads/thread-program.ts";
 import { loggerOf, type Logger } from "../../src/domain/logger.ts";
-import type { AttemptFacts } from "../../src/worker/threads/messages.ts";
-import { ThreadPool, type ThreadPoolOptions } from "../../src/worker/threads/thread-pool.ts";
-import type { BlockingRun } from "../../src/worker/threads/thread-run.ts";
+import type { AttemptFacts } from "../../src/worker/execution/threads/messages.ts";
+import {
+  ThreadPool,
+  type ThreadPoolOptions,
+} from "../../src/worker/execution/threads/thread-pool.ts";
+import type { BlockingAttempt } from "../../src/worker/execution/threads/thread-attempt.ts";
 import { gate } from "../support/gate.ts";
 import { silentLogger } from "../support/loggers.ts";
 
@@ -15,7 +18,7 @@ export interface TestPool {
     task: string,
     input?: unknown,
     log?: Logger,
-  ) => BlockingRun & { readonly facts: AttemptFacts };
+  ) => BlockingAttempt & { readonly facts: AttemptFacts };
 }
 
 export function openPool(

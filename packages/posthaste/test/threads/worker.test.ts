@@ -26,7 +26,7 @@ afterEach(() => {
   else process.env["DATABASE_URL"] = before;
 });
 
-test("a worker runs blocking tasks on threads, and types hold", async () => {
+test("a worker executes blocking tasks on threads, and their results keep their types", async () => {
   const app = db.app({ tasks, file });
   await app.worker().start();
   const handle = await app.send(collatz, { from: 27 });
@@ -34,7 +34,7 @@ test("a worker runs blocking tasks on threads, and types hold", async () => {
   expect(steps).toBe(111);
 });
 
-test("a task on a thread may send", async () => {
+test("a task on a thread can send tasks", async () => {
   const app = db.app({ tasks, file });
   await app.worker().start();
   const { id, threadId } = await (await app.send(sendNote, "hello")).value({ timeoutMs });
@@ -55,7 +55,7 @@ test("a task that ends its thread is retried by its policy", async () => {
   ]);
 });
 
-test("a worker that stops gives a spinning task back, and its thread is gone", async () => {
+test("a stopping worker requeues a spinning task and ends its thread", async () => {
   const line = watchFor(/spinning/);
   const app = db.app({ tasks, file, logger: line.log });
   const worker = await app.worker({ shutdownGraceMs: 0 }).start();
@@ -64,11 +64,11 @@ test("a worker that stops gives a spinning task back, and its thread is gone", a
   await worker.stop();
   expect(await handle.info()).toMatchObject({ status: "PENDING" });
   const { workers } = process.report.getReport() as unknown as { workers: readonly object[] };
-  expect(workers.length).toBeLessThanOrEqual(1); // the one that writes heartbeats is kept for a moment
+  expect(workers.length).toBeLessThanOrEqual(1); // the thread that writes heartbeats is kept for a moment
   await handle.cancel();
 });
 
-test("a body on a thread has the whole ctx: context, progress, send, transaction", async () => {
+test("a handler on a thread has the whole ctx: context, progress, send, transaction", async () => {
   const app = db.app({ tasks, file });
   await app.worker().start();
   const handle = await app.send(wholeContext);
@@ -81,7 +81,7 @@ test("a body on a thread has the whole ctx: context, progress, send, transaction
   expect((await handle.info()).attempts).toMatchObject([{ outcome: "COMPLETED" }]);
 });
 
-test("a spinning task is terminated at its timeout, and its slot is free", async () => {
+test("a worker terminates a spinning task at its timeout and frees its slot", async () => {
   const app = db.app({ tasks, file });
   await app.worker({ concurrency: 1 }).start();
   await (await app.send(collatz, { from: 1 })).value({ timeoutMs }); // the thread is warm
@@ -92,21 +92,24 @@ test("a spinning task is terminated at its timeout, and its slot is free", async
 });
 
 test.each([
-  ["one that looks at its signal", heeding, /looking/],
-  ["one that does not", spin, /spinning/],
-])("a running blocking task that is cancelled ends CANCELLED: %s", async (_, task, says) => {
-  const line = watchFor(says);
-  const app = db.app({ tasks, file, logger: line.log });
-  await app.worker({ concurrency: 1 }).start();
-  const handle = await app.send(task);
-  await line.said;
-  expect(await handle.cancel()).toBe("requested");
-  expect(await handle.result({ timeoutMs })).toMatchObject({ error: { code: "TASK_CANCELLED" } });
-  expect((await handle.info()).status).toBe("CANCELLED");
-});
+  ["checks", heeding, /looking/],
+  ["ignores", spin, /spinning/],
+])(
+  "a running blocking task that is cancelled and %s its signal ends CANCELLED",
+  async (_, task, says) => {
+    const line = watchFor(says);
+    const app = db.app({ tasks, file, logger: line.log });
+    await app.worker({ concurrency: 1 }).start();
+    const handle = await app.send(task);
+    await line.said;
+    expect(await handle.cancel()).toBe("requested");
+    expect(await handle.result({ timeoutMs })).toMatchObject({ error: { code: "TASK_CANCELLED" } });
+    expect((await handle.info()).status).toBe("CANCELLED");
+  },
+);
 
-test("a worker with blocking tasks and no file to load them from is refused, with every other mistake", () => {
-  // Called by Array.map, so by no file.
+test("app.worker() refuses blocking tasks without an app file, and reports every other problem with it", () => {
+  // Array.map calls posthaste(), so no file is found as the caller.
   const [app] = [{ tasks, database: db.url, logger: silentLogger }].map(posthaste);
   const make = (): unknown => app?.worker({ concurrency: 0 });
   expect(make).toThrow(PosthasteError);

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 
-/** What the compiler prints about one file, which may import from ../../../src and what the tests import. */
+/** The compiler's output for one file, which may import from ../../../src and from the packages of the tests. */
 export async function compile(source: string, ...args: readonly string[]): Promise<string> {
   const folder = await mkdtemp(path.join(import.meta.dirname, ".mistakes-"));
   try {

@@ -1,19 +1,19 @@
-/** What `posthaste()` and `app.worker()` may be told: the same names as in the table they are read by, and no others. */
+/** The options of `posthaste()` and `app.worker()`: the names of the tables that read them, and no others. */
 import type {
   databaseFields,
   payloadFields,
   plainFields,
   queueFields,
   specialFields,
-} from "../../src/domain/config-fields.ts";
+} from "../../src/config/app-fields.ts";
 import type {
   recoveryFields,
   resilienceFields,
   workerRecoveryFields,
-} from "../../src/domain/config-recovery-fields.ts";
-import type { Config } from "../../src/domain/config.ts";
-import type { workerFields } from "../../src/domain/worker-options-fields.ts";
-import type { WorkerPlan } from "../../src/domain/worker-options.ts";
+} from "../../src/config/recovery-fields.ts";
+import type { Config } from "../../src/config/config.ts";
+import type { workerFields } from "../../src/config/worker-options-fields.ts";
+import type { WorkerSettings } from "../../src/config/worker-options.ts";
 import {
   posthaste,
   type AppConfig,
@@ -44,17 +44,17 @@ expectType<keyof typeof resilienceFields>().is<keyof ResilienceOptions>();
 expectType<keyof typeof payloadFields>().is<Given<"payload">>();
 expectType<keyof typeof workerFields>().is<keyof WorkerOptions>();
 
-// What is read has the types that the table says.
+// The values read have the types of the table.
 expectType<number | null>().is<Config["clusterWideCap"]>();
 expectType<number>().is<Config["prefetchBuffer"]>();
 expectType<"wait" | "fail">().is<Config["unknownTasks"]>();
 expectType<number | null>().is<Config["recovery"]["heartbeatRetentionHours"]>();
 expectType<number>().is<Config["recovery"]["crashGraceMs"]>();
 expectType<readonly string[]>().is<Config["workerRecovery"]["resilientTaskFlags"]>();
-expectType<number>().is<WorkerPlan["workerRecovery"]["sweepThresholdMs"]>();
+expectType<number>().is<WorkerSettings["workerRecovery"]["sweepThresholdMs"]>();
 expectType<boolean>().is<Config["recovery"]["autoFailStaleRunning"]>();
 expectType<boolean | undefined>().is<NonNullable<Config["database"]>["preparedStatements"]>();
-expectType<"debug" | "info" | "warn" | "error" | undefined>().is<WorkerPlan["logLevel"]>();
+expectType<"debug" | "info" | "warn" | "error" | undefined>().is<WorkerSettings["logLevel"]>();
 
 const app = posthaste({
   clusterWideCap: null,

@@ -1,4 +1,4 @@
-/** What becomes of a task whose worker crashes: three words and a number, in tasks and contracts. */
+/** onCrash and maxCrashes: three words and a number, in tasks and contracts. */
 import {
   defineTask,
   implement,

@@ -1,4 +1,4 @@
-/** What `send` takes and what `run` receives. */
+/** The input that `send` takes and the input that `run` receives. */
 import { type } from "arktype";
 import * as v from "valibot";
 import { z } from "zod";

@@ -1,5 +1,5 @@
 /** The messages that a mistake prints: run through the compiler once, since a type test cannot read them. */
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { compile, errorsByLine } from "./compile.ts";
 
 /** One line of TypeScript, and what the compiler must say about it. */
@@ -81,15 +81,17 @@ beforeAll(async () => {
   errors = errorsByLine(await compile([...header, ...cases.map(([line]) => line), ""].join("\n")));
 });
 
-test.each(cases.map(([line, says], index) => ({ line, says, at: header.length + index + 1 })))(
-  "$line",
-  ({ says, at }) => {
-    // The compiler prints the message as a string literal, quotes escaped.
-    expect(errors.get(at)?.replaceAll('\\"', '"')).toContain(says);
-  },
-);
+describe("compiler messages", () => {
+  test.each(cases.map(([line, says], index) => ({ line, says, at: header.length + index + 1 })))(
+    "$line",
+    ({ says, at }) => {
+      // The compiler prints the message as a string literal, quotes escaped.
+      expect(errors.get(at)?.replaceAll('\\"', '"')).toContain(says);
+    },
+  );
 
-test("each mistake is reported once, and nothing else is", () => {
-  const lines = cases.map((_, index) => header.length + index + 1);
-  expect([...errors.keys()]).toEqual(lines);
+  test("report each mistake once, and no other", () => {
+    const lines = cases.map((_, index) => header.length + index + 1);
+    expect([...errors.keys()]).toEqual(lines);
+  });
 });

@@ -1,4 +1,4 @@
-/** What a result holds. */
+/** The content of a result. */
 import { z } from "zod";
 import { defineTask } from "../../src/define/define-task.ts";
 import type { CodeOf, OutputOf } from "../../src/define/task.ts";
@@ -46,7 +46,7 @@ expectType<{ n: number }>().is<OutputOf<typeof sync>>();
 const nested = defineTask({ name: "nested", run: async () => Promise.resolve([1, 2]) });
 expectType<number[]>().is<OutputOf<typeof nested>>();
 
-// What JSON.parse returns is any, and stays so.
+// The any of JSON.parse stays any.
 const parsed = defineTask({ name: "parsed", run: async (text: string) => JSON.parse(text) });
 expectType<unknown>().is<unknown extends OutputOf<typeof parsed> ? unknown : never>();
 const opaque = defineTask({ name: "opaque", run: async (): Promise<unknown> => 1 });

@@ -1,4 +1,4 @@
-/** What operators ask about workers that are gone, and what they are told. */
+/** The calls of operators about lost workers, and their answers. */
 import {
   posthaste,
   type InterruptionEvidence,
@@ -53,7 +53,7 @@ await admin.workers.list({ staleAfterMs: "1m" });
 await admin.sweepStaleWorkers({ threshold: 5 });
 // @ts-expect-error no such field
 await admin.sweepStaleWorkers({ config: { sweepTresholdMs: 5 } });
-// @ts-expect-error it is null unless nobody was judged
+// @ts-expect-error it is null when workers were judged
 void forced.notJudged.until;
 // @ts-expect-error yes or no
 await admin.recoverStaleRunning({ dryRun: "yes" });

@@ -5,7 +5,7 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const registration = `
 declare module "posthaste" {
@@ -29,7 +29,7 @@ posthaste({ context: () => ({ sender: "shop" }) });
 posthaste({ context: () => ({ sender: "shop", limit: "1" }) });
 `;
 
-// A dot folder: the globs of tsconfig.json pass over it, so that nobody else's context is registered.
+// A dot folder: the globs of tsconfig.json pass over it, so that the context is registered in this program only.
 let folder: string;
 
 beforeAll(async () => {
@@ -37,15 +37,17 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test("a registered context is that of ctx, and the app must make it", async () => {
-  expect(await compile("registered", program + registration)).toBe("");
+describe("registered context", () => {
+  test("is the type of ctx.context, and the app must provide it", async () => {
+    expect(await compile("registered", program + registration)).toBe("");
+  });
+
+  test("is required: without it the same program does not compile", async () => {
+    expect(await compile("unregistered", program)).toContain("is of type 'unknown'");
+  });
 });
 
-test("without the registration the same program does not compile", async () => {
-  expect(await compile("unregistered", program)).toContain("is of type 'unknown'");
-});
-
-/** What the compiler says. */
+/** The output of the compiler. */
 async function compile(name: string, source: string): Promise<string> {
   await writeFile(path.join(folder, `${name}.ts`), source);
   const project = path.join(folder, `${name}.json`);

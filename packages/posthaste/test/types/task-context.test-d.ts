@@ -1,4 +1,4 @@
-/** What a handler finds in its ctx. Nothing is registered here: see registered-context.test.ts for that. */
+/** The content of a handler's ctx. Nothing is registered here: see registered-context.test.ts for that. */
 import { z } from "zod";
 import {
   defineTask,
@@ -15,7 +15,7 @@ import { expectType } from "./expect-type.ts";
 
 declare const ctx: TaskContext;
 
-// Nobody has said what is in it, so nothing may be assumed.
+// Its content is not registered, so nothing may be assumed.
 expectType<unknown>().is<WorkerContext>();
 expectType<unknown>().is<typeof ctx.context>();
 expectType<never>().is<keyof Register>();
@@ -61,7 +61,7 @@ void ctx.send(child);
 // @ts-expect-error no such option
 void ctx.send(child, { n: "1" }, { delay: 5 });
 
-// What the transaction returns is what the task returns.
+// The task returns the value of the transaction.
 const charge = defineTask({
   name: "charge",
   errors: ["NO_FUNDS"],

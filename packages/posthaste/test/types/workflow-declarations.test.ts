@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { compile } from "./compile.ts";
 
 const source = `import { defineTask, defineWorkflow, type Flow } from "posthaste";
@@ -25,15 +25,17 @@ export const workflow = defineWorkflow({
 export const output = (flow: Flow) => flow.output(1, [nodes(flow).a]);
 `;
 
-test("declarations of workflows name nothing that is not exported", async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), "posthaste-declarations-"));
-  try {
-    const emit = ["--noEmit", "false", "--declaration", "--emitDeclarationOnly"];
-    expect(await compile(source, ...emit, "--outDir", folder)).toBe("");
-    const declared = await readFile(path.join(folder, "mistakes.d.ts"), "utf8");
-    expect(declared).toContain('import("posthaste").Workflow<');
-    expect(declared.match(/import\("(?!posthaste")[^)]*\)\.\w+/g)).toBeNull();
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+describe("workflow declarations", () => {
+  test("name exported types only", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "posthaste-declarations-"));
+    try {
+      const emit = ["--noEmit", "false", "--declaration", "--emitDeclarationOnly"];
+      expect(await compile(source, ...emit, "--outDir", folder)).toBe("");
+      const declared = await readFile(path.join(folder, "mistakes.d.ts"), "utf8");
+      expect(declared).toContain('import("posthaste").Workflow<');
+      expect(declared.match(/import\("(?!posthaste")[^)]*\)\.\w+/g)).toBeNull();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
 });

@@ -1,4 +1,4 @@
-/** What a definition knows: its input, its output, and the nodes that lead to it. */
+/** The types of a definition: its input, its output, and the nodes that lead to it. */
 import { z } from "zod";
 import {
   defineTask,
@@ -179,7 +179,7 @@ const nested = defineWorkflow({
       express: false,
     }));
     flow.workflow("none", one);
-    // @ts-expect-error a default is no default here: nobody parses
+    // @ts-expect-error a default has no effect here: no schema parses the value
     flow.workflow("unparsed", ship, { id: "1" });
     // @ts-expect-error the id is a text
     flow.workflow("wrong", ship, { id: shipped.output.sizes, express: true });
@@ -207,7 +207,7 @@ void all;
 const fake: AnyWorkflow = { name: "fake" };
 void fake;
 
-// What cannot be stored, or is not a value, does not compile.
+// A value that cannot be stored does not compile, nor does one that is no value.
 // @ts-expect-error a node is no value
 defineWorkflow({ name: "node", build: (flow) => ({ t: flow.node("t", tick) }) });
 // @ts-expect-error a join is no value

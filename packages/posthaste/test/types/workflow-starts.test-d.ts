@@ -1,4 +1,4 @@
-/** What `start` takes. */
+/** The arguments of `start`. */
 import { z } from "zod";
 import { defineTask } from "../../src/define/define-task.ts";
 import { defineWorkflow } from "../../src/define/define-workflow.ts";

@@ -1,4 +1,4 @@
-/** What `build` may write: refs of the right type at any depth, and nothing else. */
+/** The values that `build` may write: refs of the right type at any depth, and nothing else. */
 import { z } from "zod";
 import { exponential } from "../../src/define/retry-policies.ts";
 import type { Flow } from "../../src/define/flow.ts";
@@ -122,9 +122,9 @@ flow.node("wrong value", fetchOrder, { id: 1 });
 flow.node("missing part", charge, {});
 // @ts-expect-error the input is missing
 flow.node("missing input", charge);
-// @ts-expect-error nobody reads it
+// @ts-expect-error no task reads it
 flow.node("too much", charge, { total: 1, bonus: 2 });
-// @ts-expect-error nobody reads it, deep inside
+// @ts-expect-error no task reads it, deep inside
 flow.node("too much inside", charge, { total: 1, card: { number: "", names: [], pin: "" } });
 // @ts-expect-error a result where a value is taken
 flow.node("result", charge, { total: paid.result });
@@ -182,7 +182,7 @@ flow.each("no list", charge, order.output.total, () => ({ total: 1 }));
 flow.each("known", charge, [1, 2], () => ({ total: 1 }));
 // @ts-expect-error a text where a number is taken
 flow.each("wrong item", charge, order.output.items, (item) => ({ total: item.sku }));
-// @ts-expect-error nobody reads it
+// @ts-expect-error no task reads it
 flow.each("too much", charge, order.output.items, () => ({ total: 1, bonus: 2 }));
 // @ts-expect-error total is missing
 flow.each("missing", charge, order.output.items, () => ({}));

@@ -16,7 +16,7 @@ async function active(): Promise<{ claimed: number; running: number }> {
   return row ?? { claimed: 0, running: 0 };
 }
 
-/** A task that counts how many of its bodies run at once, in all workers of this process. */
+/** A task that counts how many of its handlers run at once, in all workers of this process. */
 function counter() {
   let now = 0;
   const seen = { most: 0, done: 0 };
@@ -86,7 +86,7 @@ test("a capped queue does not keep the others waiting", async () => {
   expect(held.inputs()).toEqual(["a"]);
 });
 
-test("room that another worker makes is used, though nobody says so", async () => {
+test("a worker uses room that another worker frees under a cap, without a notification", async () => {
   const held = heldTask();
   const queues = { default: { maxConcurrency: 1 } };
   const first = db.app({ tasks: [held.task], queues });
@@ -104,7 +104,7 @@ test("room that another worker makes is used, though nobody says so", async () =
   await held.begun(2);
 });
 
-test("with a buffer the cap counts what runs: buffered tasks of a capped queue wait for their turn", async () => {
+test("with a prefetch buffer the cap counts running tasks, and prefetched tasks of a capped queue wait for room", async () => {
   const held = heldTask();
   const app = db.app({
     tasks: [held.task],
@@ -126,7 +126,7 @@ test("with a buffer the cap counts what runs: buffered tasks of a capped queue w
   await expect.poll(active).toEqual({ claimed: 0, running: 0 });
 });
 
-test("queueMaxConcurrency of a worker goes before the config's", async () => {
+test("queueMaxConcurrency of a worker overrides maxConcurrency of the config", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], queues: { default: { maxConcurrency: 1 } } });
   await app.worker({ concurrency: 4, queueMaxConcurrency: { default: 3 } }).start();
@@ -135,7 +135,7 @@ test("queueMaxConcurrency of a worker goes before the config's", async () => {
   expect(await active()).toEqual({ claimed: 0, running: 3 });
 });
 
-test("maxClaimBatch shares a pass among queues, and everything is claimed in the end", async () => {
+test("maxClaimBatch limits the tasks of each queue in one pass, and later passes fill the slots", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   for (const queue of ["a", "b"])
@@ -148,7 +148,7 @@ test("maxClaimBatch shares a pass among queues, and everything is claimed in the
   expect(held.inputs()).toHaveLength(4);
 });
 
-test("queues of one rank are emptied together, oldest first", async () => {
+test("a worker claims from queues of one priority together, oldest task first", async () => {
   const order: string[] = [];
   const task = defineTask({
     name: "record",
@@ -165,7 +165,7 @@ test("queues of one rank are emptied together, oldest first", async () => {
   expect(order).toEqual(sent.map(({ queue, n }) => `${n}${queue}`));
 });
 
-test("claims that their worker let expire are run by another", async () => {
+test("a worker runs a task whose claim by another worker has expired", async () => {
   const held = heldTask();
   const app = db.app({
     tasks: [held.task],

@@ -7,7 +7,7 @@ import { gate } from "../support/gate.ts";
 const db = useDatabase();
 useCleanTables(db);
 
-test("ctx.context is what the app makes, once for each worker, and is put away with it", async () => {
+test("the app makes ctx.context once for each worker and disposes of it when the worker stops", async () => {
   const made: { n: number; isGone: boolean }[] = [];
   const task = defineTask({
     name: "uses",
@@ -34,7 +34,7 @@ test("ctx.context is what the app makes, once for each worker, and is put away w
   expect(made).toMatchObject([{ isGone: true }]);
 });
 
-test("a context that cannot be made keeps the worker from starting", async () => {
+test("a worker does not start when its context cannot be made", async () => {
   const app = db.app({
     tasks: [defineTask({ name: "idle", run: () => null })],
     context: () => {
@@ -44,7 +44,7 @@ test("a context that cannot be made keeps the worker from starting", async () =>
   await expect(app.worker().start()).rejects.toThrow("no database for the context");
 });
 
-test("progress is stored, the last word always, and is there while the task runs and afterwards", async () => {
+test("ctx.progress stores the latest value, which is readable while the task runs and after its end", async () => {
   const go = gate();
   const task = defineTask({
     name: "reports",
@@ -97,7 +97,7 @@ test("progress of a lost claim is not stored", async () => {
   expect(row).toEqual({ value: "run 2", attempt_no: 2 });
 });
 
-test("what JSON cannot hold, or is too much, is refused where it is said", async () => {
+test("ctx.progress refuses a value that JSON cannot hold or that is too large", async () => {
   const messages: string[] = [];
   const task = defineTask({
     name: "reports",
@@ -121,7 +121,7 @@ test("what JSON cannot hold, or is too much, is refused where it is said", async
   ]);
 });
 
-test("ctx.send sends in the task's name, alone and in its transaction", async () => {
+test("ctx.send sends a child task, alone and in the task's transaction", async () => {
   const child = defineTask({ name: "child", run: (input: string) => `${input} done` });
   const handles: TaskHandle<typeof child>[] = [];
   const parent = defineTask({
@@ -141,7 +141,7 @@ test("ctx.send sends in the task's name, alone and in its transaction", async ()
   expect(values).toEqual(["alone done", "with its parent done"]);
 });
 
-test("children of a lost claim are not created", async () => {
+test("ctx.send creates no children of a lost claim", async () => {
   const child = defineTask({ name: "child", queue: "nobody", run: (input: string) => input });
   const lost = gate();
   const began = gate();
@@ -177,7 +177,7 @@ test("children of a lost claim are not created", async () => {
   expect(rows).toHaveLength(3);
 });
 
-test("what is said just before a transaction completes the task is not lost", async () => {
+test("ctx.progress stores a value that is reported just before a transaction completes the task", async () => {
   const task = defineTask({
     name: "reports",
     run: async (_: null, ctx) => {
@@ -195,7 +195,7 @@ test("what is said just before a transaction completes the task is not lost", as
   await expect.poll(() => handle.progress()).toBe("last");
 });
 
-test("a context may be made with the app's own URL", async () => {
+test("the context function can use app.databaseUrl", async () => {
   const urls: unknown[] = [];
   const tasks = [defineTask({ name: "idle", run: () => null })];
   const app = db.app({ tasks, context: () => urls.push(app.databaseUrl) });

@@ -1,4 +1,4 @@
-/** A claim that the worker ended is stored again: a failover to a lagging standby, or a restored backup. */
+/** A failover to a lagging standby, or a restored backup, brings back a claim that the worker has ended. */
 import { expect, test } from "vitest";
 import { defineTask, type AppConfig } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -26,7 +26,7 @@ const runAgain = defineTask({
   run: (_input: undefined, { taskId }) => void runs.push(taskId),
 });
 
-/** The row as it was while the task ran. */
+/** Restores the row as it was while the task ran. */
 const GO_BACK = `
   with gone as (delete from posthaste.finished_tasks where task_id = $1 returning *)
   insert into posthaste.active_tasks (task_id, claim_id, worker_id, started_at)
@@ -36,7 +36,7 @@ test.each([
   [chargeOnce, "FAILED", "fail", 1],
   [runAgain, "COMPLETED", "requeue", 2],
 ] as const)(
-  "$0.name: the crash rule decides, and the handler never runs under the old claim",
+  "the crash rule decides about a restored claim of $0.name, and the handler never runs under the old claim",
   async (task, status, decision, times) => {
     const app = db.app({ tasks: [chargeOnce, runAgain], recovery });
     await app.worker().start();

@@ -1,4 +1,4 @@
-/** A handler that ends the transaction of ctx.transaction(), or completes in what is no transaction of this database. */
+/** A handler ends the transaction of ctx.transaction(), or calls ctx.complete() without a transaction of this database. */
 import pg from "pg";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { defineTask, PosthasteError, type CallersTransaction } from "../../src/index.ts";
@@ -16,7 +16,7 @@ afterAll(() => pool.end());
 
 const EFFECT = "insert into effects (task_id) values ($1)";
 
-/** Statements that the handler runs; then what its call was refused with is its value. */
+/** Runs the statements of its input in ctx.transaction() and returns the error with which the call is refused. */
 const endsIt = defineTask({
   name: "ends-it",
   run: async (statements: string[], ctx) => {
@@ -43,7 +43,7 @@ test.each([
   const app = db.app({ tasks: [endsIt] });
   await app.worker().start();
   const handle = await app.send(endsIt, statements);
-  // The handler caught the refusal and returned it: that is how the task ends, and not by its transaction.
+  // The handler catches the refusal and returns it, so that value completes the task, and the transaction does not.
   expect(await handle.value({ timeoutMs: 20_000 })).toMatch(
     /^VALIDATION_FAILED: the task was not completed: the handler has ended the transaction/,
   );
@@ -51,7 +51,7 @@ test.each([
   expect(written.length).toBe(effects);
 });
 
-test("a handler that does not catch it fails, and is not COMPLETED", async () => {
+test("a task whose handler ends the transaction and does not catch the error fails", async () => {
   const careless = defineTask({
     name: "careless",
     run: (_input: string, ctx) =>
@@ -67,7 +67,7 @@ test("a handler that does not catch it fails, and is not COMPLETED", async () =>
     ok: false,
     error: { code: "UNHANDLED_ERROR", message: expect.stringContaining("commit and rollback") },
   });
-  // The connection went back to the pool without a transaction: the next task gets a clean one.
+  // The connection returns to the pool without a transaction, so the next task gets a clean connection.
   const fine = await app.send(careless, "x");
   expect((await fine.info()).status).not.toBe("COMPLETED");
   await fine.result({ timeoutMs: 20_000 });

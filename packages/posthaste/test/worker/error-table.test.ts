@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { databaseAt, readConfig } from "../../src/domain/config.ts";
-import { Database } from "../../src/engine/database.ts";
+import { databaseAt, readConfig } from "../../src/config/config.ts";
+import { Database } from "../../src/database/database.ts";
 import { defineTask, fail, fixed, TaskError } from "../../src/index.ts";
-import { hookRunner } from "../../src/engine/hooks.ts";
-import { runPasses } from "../../src/reaper/passes.ts";
+import { hookRunner } from "../../src/hooks/hook-runner.ts";
+import { runPasses } from "../../src/recovery/passes.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
@@ -14,11 +14,15 @@ import { addActive } from "../store/task-rows.ts";
 const db = useDatabase();
 useCleanTables(db);
 
-/** Rows of the worker's error table: what happens, and how it is handled. */
+/** Rows of the worker's error table: the case, its handler, and the code that the task fails with. */
 const rows = [
-  ["a task returns an error: FAILED with its code", () => fail("OUT_OF_STOCK"), "OUT_OF_STOCK"],
   [
-    "a task throws an error of its own: FAILED with its code",
+    "a task that returns an error is FAILED with its code",
+    () => fail("OUT_OF_STOCK"),
+    "OUT_OF_STOCK",
+  ],
+  [
+    "a task that throws a TaskError is FAILED with its code",
     () => {
       throw new TaskError("OUT_OF_STOCK", "none left");
     },
@@ -39,7 +43,11 @@ const rows = [
     },
     "UNHANDLED_ERROR",
   ],
-  ["a value that cannot be serialised", () => ({ total: 5n }), "WORKER_SERIALIZATION_ERROR"],
+  [
+    "a value that cannot be serialised is WORKER_SERIALIZATION_ERROR",
+    () => ({ total: 5n }),
+    "WORKER_SERIALIZATION_ERROR",
+  ],
 ] as const;
 
 test.each(rows)("%s", async (_, run, code) => {
@@ -49,12 +57,12 @@ test.each(rows)("%s", async (_, run, code) => {
   const handle = await app.send(task);
   expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({ ok: false, error: { code } });
   expect(await handle.info()).toMatchObject({ status: "FAILED", errorCode: code });
-  // The worker goes on.
+  // The worker continues with the next task.
   const next = await app.send(task);
   expect(await next.result({ timeoutMs: 30_000 })).toMatchObject({ error: { code } });
 });
 
-test("an input that its schema refuses is told apart, before any body", async () => {
+test("an input that its schema refuses is ARGUMENT_TYPE_MISMATCH, and the handler does not run", async () => {
   const task = defineTask({ name: "row", input: z.object({ n: z.number() }), run: () => "never" });
   const app = db.app({ tasks: [task] });
   const [sent] = await db.sql<{ id: string }>(`select posthaste.send('row', '{"n": "x"}') as id`);
@@ -104,7 +112,7 @@ async function onePass(over: Partial<typeof recovery> = {}) {
   }
 }
 
-test("a worker that crashed, found by its heartbeats: the reaper marks the task FAILED with WORKER_CRASHED", async () => {
+test("the reaper fails a running task with stale heartbeats with WORKER_CRASHED", async () => {
   const [stale, fresh] = await addActive(db, [
     { status: "RUNNING", heldMs: 10_000 },
     { status: "RUNNING", heldMs: 1_000 },
@@ -121,7 +129,7 @@ test("a worker that crashed, found by its heartbeats: the reaper marks the task 
   expect((await app.task(task, fresh?.id ?? "").info()).status).toBe("RUNNING");
 });
 
-test("unless its retry policy lists WORKER_CRASHED and retries remain: then it is tried again", async () => {
+test("the reaper retries a task with stale heartbeats if its retry policy lists WORKER_CRASHED and retries remain", async () => {
   const retry = fixed({ intervalsMs: [60_000], retryFor: ["WORKER_CRASHED"] });
   const [retried, spent] = await addActive(db, [
     { heldMs: 10_000, options: { retry } },
@@ -139,7 +147,7 @@ test("unless its retry policy lists WORKER_CRASHED and retries remain: then it i
   expect((await app.task(task, spent?.id ?? "").info()).status).toBe("FAILED");
 });
 
-test("a claimed task whose worker crashed goes back to its place, with no attempt spent", async () => {
+test("the reaper returns a claimed task of a crashed worker to its place in the queue, with no attempt counted", async () => {
   const [stale] = await addActive(db, [{ status: "CLAIMED", heldMs: 10_000 }]);
   expect(await onePass({ claimedStaleThresholdMs: 2_000 })).toMatchObject({ released: 1 });
   const task = defineTask({ name: "any", run: () => null });
@@ -155,7 +163,7 @@ test("a claimed task whose worker crashed goes back to its place, with no attemp
   });
 });
 
-test("both can be turned off", async () => {
+test("autoFailStaleRunning and autoRequeueStaleClaimed can be turned off", async () => {
   await addActive(db, [
     { status: "RUNNING", heldMs: 10_000 },
     { status: "CLAIMED", heldMs: 10_000 },

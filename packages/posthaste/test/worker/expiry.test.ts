@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { defineTask, fail, fixed } from "../../src/index.ts";
-import { databaseAt, readConfig } from "../../src/domain/config.ts";
-import { Database } from "../../src/engine/database.ts";
-import { hookRunner } from "../../src/engine/hooks.ts";
-import { runPasses } from "../../src/reaper/passes.ts";
+import { databaseAt, readConfig } from "../../src/config/config.ts";
+import { Database } from "../../src/database/database.ts";
+import { hookRunner } from "../../src/hooks/hook-runner.ts";
+import { runPasses } from "../../src/recovery/passes.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 import { recordingLogger, silentLogger } from "../support/loggers.ts";
@@ -47,7 +47,7 @@ async function onePass(logger = silentLogger) {
   }
 }
 
-test("tasks that nobody claims before their goodUntil end EXPIRED in one pass", async () => {
+test("one maintenance pass ends all unclaimed tasks past their goodUntil EXPIRED", async () => {
   const logger = recordingLogger();
   const app = db.app();
   const expired = await app.sendMany(note, ["a", "b"], { goodUntil: past(), queue: "unserved" });
@@ -66,7 +66,7 @@ test("tasks that nobody claims before their goodUntil end EXPIRED in one pass", 
     .toMatchObject([{ level: "warn", fields: { name: "note", queue: "unserved", count: 2 } }]);
 });
 
-test("a pass takes thousands, and the next finds nothing to do or say", async () => {
+test("one maintenance pass expires thousands of tasks, and the next expires and logs nothing", async () => {
   const app = db.app();
   await app.sendMany(
     note,
@@ -79,7 +79,7 @@ test("a pass takes thousands, and the next finds nothing to do or say", async ()
   expect(logger.lines).toEqual([]);
 });
 
-test("who waits for a task that expires is told", async () => {
+test("result() returns TASK_EXPIRED to a caller that waits for the task", async () => {
   const app = db.app();
   const goodUntil = new Date(Date.now() + 200);
   const handle = await app.send(note, "x", { goodUntil, queue: "unserved" });
@@ -88,7 +88,7 @@ test("who waits for a task that expires is told", async () => {
   expect(await waiting).toMatchObject({ ok: false, error: { code: "TASK_EXPIRED" } });
 });
 
-test("every worker carries the pass", async () => {
+test("every worker runs the maintenance pass", async () => {
   const app = db.app({ tasks: [note], recovery: { checkIntervalMs: 1_000 } });
   const handle = await app.send(note, "x", { goodUntil: past(), queue: "unserved" });
   await app.worker().start();
@@ -97,7 +97,7 @@ test("every worker carries the pass", async () => {
   });
 });
 
-test("a claim that finds an expired task at the head ends it and takes the next, without a run", async () => {
+test("a claim ends an expired task at the head of the queue without an attempt, and takes the next task", async () => {
   ran.length = 0;
   const app = db.app({ tasks: [note] });
   const [late, fine] = await app.sendMany(note, [
@@ -113,7 +113,7 @@ test("a claim that finds an expired task at the head ends it and takes the next,
   expect(await late?.info()).toMatchObject({ status: "EXPIRED", startedAt: null, attempts: [] });
 });
 
-test("a thousand expired tasks at the head do not hold up the one behind them", async () => {
+test("a thousand expired tasks at the head of the queue do not delay the task behind them", async () => {
   const app = db.app({ tasks: [note] });
   await app.sendMany(
     note,
@@ -125,9 +125,9 @@ test("a thousand expired tasks at the head do not hold up the one behind them", 
   expect(await handle.value({ timeoutMs: 30_000 })).toBe("behind");
 });
 
-test("a task that is due after its goodUntil expires when that has passed", async () => {
+test("a task that is due after its goodUntil expires when its goodUntil has passed", async () => {
   const app = db.app();
-  // As SQL may send it; `app.send` refuses what could never run.
+  // SQL may send such a task; `app.send` refuses it, because it could never run.
   const [sent] = await db.sql<{ id: string }>(
     `select posthaste.send('note', '"x"', run_at => now() + interval '1 hour',
                            good_until => now() + interval '100 ms') as id`,
@@ -137,7 +137,7 @@ test("a task that is due after its goodUntil expires when that has passed", asyn
   expect((await handle.info()).status).toBe("EXPIRED");
 });
 
-test("a body that began in time may end after goodUntil", async () => {
+test("a handler that began in time may end after goodUntil", async () => {
   const slow = defineTask({
     name: "slow",
     run: async (until: number) => {
@@ -152,7 +152,7 @@ test("a body that began in time may end after goodUntil", async () => {
   expect(await handle.value({ timeoutMs: 30_000 })).toBe("done");
 });
 
-test("a retry that could not start before goodUntil is none: the task FAILS with its own error", async () => {
+test("a task whose retry could not start before goodUntil is not retried and FAILS with its own error", async () => {
   const busy = defineTask({
     name: "busy",
     errors: ["BUSY"],
@@ -173,7 +173,7 @@ test("a retry that could not start before goodUntil is none: the task FAILS with
   });
 });
 
-describe("on time, and not in the next round of maintenance", () => {
+describe("a task expires on time, before the next maintenance pass", () => {
   const rare = { recovery: { checkIntervalMs: 600_000 } };
   const soon = (ms: number) => new Date(Date.now() + ms);
 

@@ -10,7 +10,7 @@ useCleanTables(db);
 
 const fine = defineTask({ name: "fine", run: (text: string) => text });
 
-/** Runs one task to its end, then another one on the same worker, which must be unharmed. */
+/** Runs a task to its end, and then a second task on the same worker, which must be unharmed. */
 async function endOf(task: Task) {
   const app = db.app({ tasks: [task, fine] });
   await app.worker({ concurrency: 1 }).start();
@@ -22,13 +22,13 @@ async function endOf(task: Task) {
   return { error: result.ok ? undefined : result.error, status, attempts, retryCount, errorCode };
 }
 
-/** A handler that the compiler would not let through: what plain JavaScript may do. */
+/** A task with a handler that the compiler would refuse and that plain JavaScript may define. */
 function unchecked(run: () => unknown, over: object = {}): Task {
   return { ...defineTask({ name: "unchecked", run: () => null }), ...over, run };
 }
 
-describe("what a body says", () => {
-  test("a returned fail() is FAILED with its code, message and data", async () => {
+describe("fail() and TaskError", () => {
+  test("a returned fail() ends the task FAILED with its code, message and data", async () => {
     const { error, status, attempts } = await endOf(
       unchecked(() => fail("NO_CREDIT", "ask again", { cents: 5 })),
     );
@@ -37,7 +37,7 @@ describe("what a body says", () => {
     expect(attempts).toMatchObject([{ attempt: 1, outcome: "FAILED", errorCode: "NO_CREDIT" }]);
   });
 
-  test("a thrown TaskError is the same, and where it was thrown is kept", async () => {
+  test("a thrown TaskError ends the task FAILED with its code, message, data and stack", async () => {
     const { error } = await endOf(
       unchecked(() => {
         throw new TaskError("NO_CREDIT", "ask again", { cents: 5 });
@@ -51,7 +51,7 @@ describe("what a body says", () => {
     });
   });
 
-  test("a code that is none is UNHANDLED_ERROR and says why", async () => {
+  test("an invalid code is UNHANDLED_ERROR, and the message names the code", async () => {
     const { error } = await endOf(unchecked(() => fail("not a code")));
     expect(error).toMatchObject({
       code: "UNHANDLED_ERROR",
@@ -59,7 +59,7 @@ describe("what a body says", () => {
     });
   });
 
-  test("data that cannot be stored is named in its place", async () => {
+  test("data that cannot be stored is replaced by the reason", async () => {
     const { error } = await endOf(unchecked(() => fail("NO_CREDIT", "m", { n: 1n } as never)));
     expect(error).toMatchObject({
       code: "NO_CREDIT",
@@ -68,7 +68,7 @@ describe("what a body says", () => {
   });
 });
 
-describe("what a body throws is UNHANDLED_ERROR", () => {
+describe("a thrown value that is not a TaskError is UNHANDLED_ERROR", () => {
   test("an Error keeps its name, message, stack and chain of causes", async () => {
     const { error, status } = await endOf(
       unchecked(() => {
@@ -93,7 +93,7 @@ describe("what a body throws is UNHANDLED_ERROR", () => {
     });
   });
 
-  test("a rejected promise too", async () => {
+  test("a rejected promise is UNHANDLED_ERROR", async () => {
     const { error } = await endOf(unchecked(() => Promise.reject(new Error("later"))));
     expect(error).toMatchObject({ code: "UNHANDLED_ERROR", message: "later" });
   });
@@ -112,8 +112,8 @@ describe("what a body throws is UNHANDLED_ERROR", () => {
     ["a cyclic object", cyclic, "an object was thrown: [object Object]"],
     ["an object without a prototype", Object.create(null), "an object was thrown: {}"],
     ["a text that PostgreSQL cannot store", "a\u0000\ud800", "a string was thrown: a\uFFFD\uFFFD"],
-    ["something that cannot be looked at", proxy, expect.stringContaining("throws in turn")],
-  ])("%s", async (_, thrown, message) => {
+    ["a revoked proxy", proxy, expect.stringContaining("throws when it is read")],
+  ])("the message describes %s", async (_, thrown, message) => {
     const { error } = await endOf(
       unchecked(() => {
         // oxlint-disable-next-line typescript/only-throw-error -- the case under test
@@ -136,19 +136,19 @@ describe("a value that cannot be stored is WORKER_SERIALIZATION_ERROR", () => {
     ["\\u0000", "a\u0000"],
     ["a lone surrogate", "\ud800"],
     ["a Date", new Date()],
-  ])("%s", async (_, value) => {
+  ])("%s cannot be stored", async (_, value) => {
     const { error, attempts } = await endOf(unchecked(() => value));
     expect(error?.code).toBe("WORKER_SERIALIZATION_ERROR");
     expect(attempts).toHaveLength(1);
   });
 
-  test('"any" does not try it again: the body has run, and would run in vain', async () => {
+  test('retryFor "any" does not retry WORKER_SERIALIZATION_ERROR, because the handler would fail again', async () => {
     const retry = fixed({ intervalsMs: [0, 0], retryFor: "any" });
     const { attempts } = await endOf(unchecked(() => 5n, { retry }));
     expect(attempts).toHaveLength(1);
   });
 
-  test("naming it in retryFor does", async () => {
+  test("retryFor retries WORKER_SERIALIZATION_ERROR if it names the code", async () => {
     const retry = fixed({ intervalsMs: [0, 0], retryFor: ["WORKER_SERIALIZATION_ERROR"] });
     const { attempts, retryCount } = await endOf(unchecked(() => 5n, { retry }));
     expect(attempts).toHaveLength(3);
@@ -156,7 +156,7 @@ describe("a value that cannot be stored is WORKER_SERIALIZATION_ERROR", () => {
   });
 });
 
-describe("what fails before the body counts no attempt", () => {
+describe("a task that fails before its handler starts counts no attempt", () => {
   test("a name that the worker does not know is WORKER_RESOLUTION_ERROR", async () => {
     const app = db.app({ tasks: [fine], unknownTasks: "fail" });
     await app.worker({ concurrency: 1 }).start();
@@ -164,7 +164,7 @@ describe("what fails before the body counts no attempt", () => {
     expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
       error: {
         code: "WORKER_RESOLUTION_ERROR",
-        message: 'this worker knows no task named "constructor"',
+        message: 'this worker has no handler for a task named "constructor"',
       },
     });
     expect(await handle.info()).toMatchObject({ status: "FAILED", startedAt: null, attempts: [] });
@@ -195,7 +195,7 @@ describe("what fails before the body counts no attempt", () => {
     expect(await (await app.send(fine, "next")).value({ timeoutMs: 30_000 })).toBe("next");
   });
 
-  test("retried when it is named, it still counts none", async () => {
+  test("a retry of WORKER_RESOLUTION_ERROR counts no attempt", async () => {
     const retry = fixed({ intervalsMs: [0, 0], retryFor: ["WORKER_RESOLUTION_ERROR"] });
     const unknown = defineTask({ name: "unknown", retry });
     const app = db.app({ tasks: [fine], unknownTasks: "fail" });
@@ -216,7 +216,7 @@ test("a value that the output schema refuses is RETURN_TYPE_MISMATCH", async () 
   expect(attempts).toHaveLength(1);
 });
 
-test("a result above payload.rejectBytes is WORKER_SERIALIZATION_ERROR, one above warnBytes is said once", async () => {
+test("a result above payload.rejectBytes is WORKER_SERIALIZATION_ERROR, and a result above warnBytes is logged once", async () => {
   const logger = recordingLogger();
   const task = defineTask({ name: "large", run: (bytes: number) => "x".repeat(bytes) });
   const payload = { warnBytes: 1_000, rejectBytes: 5_000 };
@@ -226,11 +226,11 @@ test("a result above payload.rejectBytes is WORKER_SERIALIZATION_ERROR, one abov
   const result = await (await app.send(task, 6_000)).result({ timeoutMs: 30_000 });
   expect(result).toMatchObject({ error: { code: "WORKER_SERIALIZATION_ERROR" } });
   expect(JSON.stringify(result)).toContain("payload.rejectBytes allows 5000");
-  const said = logger.lines.filter(({ message }) => message.includes("large result"));
+  const said = logger.lines.filter(({ message }) => message.includes("result is large"));
   expect(said).toMatchObject([{ level: "warn", fields: { name: "large", bytes: 2_002 } }]);
 });
 
-test("what an error carries is bounded", async () => {
+test("the stored message and data of an error are limited in size", async () => {
   const task = defineTask({
     name: "large-error",
     errors: ["BROKEN"],

@@ -25,7 +25,7 @@ async function everyRow(id: string): Promise<unknown> {
   );
 }
 
-test("a task that was requeued while it ran: the late end changes nothing, the log says so, the worker goes on", async () => {
+test("the late end of a requeued task changes nothing and is logged, and the worker continues", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task, fine], logger });
@@ -33,14 +33,14 @@ test("a task that was requeued while it ran: the late end changes nothing, the l
   const handle = await app.send(held.task, "x");
   await held.begun(1);
   expect(await operator("requeue($1)", handle.id)).toBe("requeued");
-  await held.begun(2); // by the same worker: a worker id would be no fence
+  await held.begun(2); // on the same worker, so a worker id would not be a fence
   held.bodies[1]?.finish.open();
   expect(await handle.value({ timeoutMs: 30_000 })).toBe("x done");
   const before = await everyRow(handle.id);
 
   held.bodies[0]?.finish.open();
   await expect
-    .poll(() => logger.lines.filter(({ message }) => message.includes("late result was dropped")))
+    .poll(() => logger.lines.filter(({ message }) => message.includes("dropping its late result")))
     .toMatchObject([
       { level: "warn", fields: { task: handle.id, claimId: held.bodies[0]?.ctx.claimId } },
     ]);
@@ -49,7 +49,7 @@ test("a task that was requeued while it ran: the late end changes nothing, the l
   expect(await (await app.send(fine, "next")).value({ timeoutMs: 30_000 })).toBe("next");
 });
 
-test("a late end does not touch the attempt that runs now", async () => {
+test("a late end does not change the current attempt of its task", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task], logger });
@@ -60,7 +60,7 @@ test("a late end does not touch the attempt that runs now", async () => {
   await held.begun(2);
   held.bodies[0]?.finish.open();
   await expect
-    .poll(() => logger.lines.some(({ message }) => message.includes("late result was dropped")))
+    .poll(() => logger.lines.some(({ message }) => message.includes("dropping its late result")))
     .toBe(true);
   expect(await handle.info()).toMatchObject({
     status: "RUNNING",
@@ -73,7 +73,7 @@ test("a late end does not touch the attempt that runs now", async () => {
   await handle.value({ timeoutMs: 30_000 });
 });
 
-test("a body that lost its claim learns of it by its signal at the next heartbeat", async () => {
+test("the signal of a handler aborts with CLAIM_LOST at the first heartbeat after its claim is lost", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task], logger, recovery: soon });
@@ -86,11 +86,11 @@ test("a body that lost its claim learns of it by its signal at the next heartbea
   expect(signal?.reason).toBeInstanceOf(TaskAborted);
   expect(signal?.reason).toMatchObject({ reason: "CLAIM_LOST" });
   expect(logger.lines.map(({ message }) => message)).toContain(
-    "claim lost; the task was taken from this worker, and its handler is told to stop",
+    "claim lost, the task was taken from this worker; aborting its handler",
   );
 });
 
-test("a claim that is lost is said once, however long its body goes on", async () => {
+test("the worker logs a lost claim once, however long its handler continues", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task, fine], logger, recovery: soon });
@@ -112,7 +112,7 @@ test("a claim that is lost is said once, however long its body goes on", async (
   expect(lost).toHaveLength(1);
 });
 
-test("an operator's fail() of a running task stands, whatever its body returns", async () => {
+test("an operator's fail() of a running task stands, whatever its handler returns", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task, fine] });
   await app.worker({ concurrency: 1 }).start();
@@ -129,7 +129,7 @@ test("an operator's fail() of a running task stands, whatever its body returns",
   expect(await handle.info()).toMatchObject({ status: "FAILED", errorCode: "STOPPED_BY_HAND" });
 });
 
-test("an operator's cancel() of a running task ends it CANCELLED when its body ends", async () => {
+test("an operator's cancel() of a running task ends it CANCELLED when its handler ends", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   await app.worker().start();
@@ -142,7 +142,7 @@ test("an operator's cancel() of a running task ends it CANCELLED when its body e
   });
 });
 
-test("a task requeued by hand after its cancellation was requested is CANCELLED, and its body's end is dropped", async () => {
+test("a task requeued by hand after its cancellation was requested is CANCELLED, and its handler's end is dropped", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task, fine] });
   await app.worker({ concurrency: 1 }).start();
@@ -158,7 +158,7 @@ test("a task requeued by hand after its cancellation was requested is CANCELLED,
   });
 });
 
-test("heartbeats renew the lease of what is claimed, and say of what runs that it does", async () => {
+test("heartbeats renew the lease of a claimed task and update heartbeat_at of a running task", async () => {
   const held = heldTask();
   const app = db.app({
     tasks: [held.task],

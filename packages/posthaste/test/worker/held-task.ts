@@ -1,4 +1,4 @@
-/** A task whose bodies wait until the test lets them go. */
+/** A task whose handlers wait until the test finishes them. */
 import { afterEach } from "vitest";
 import { defineTask, type TaskContext } from "../../src/index.ts";
 import { gate, type Gate } from "../support/gate.ts";
@@ -11,10 +11,10 @@ export interface HeldBody {
 
 export interface HeldTask {
   readonly task: ReturnType<typeof define>;
-  /** Every body that has begun, in order. */
+  /** Every handler that has begun, in order. */
   readonly bodies: readonly HeldBody[];
   readonly inputs: () => string[];
-  /** Resolves when so many bodies have begun. */
+  /** Resolves when `count` handlers have begun. */
   readonly begun: (count: number) => Promise<void>;
   readonly finishAll: () => void;
 }
@@ -27,7 +27,7 @@ export interface HeldTaskOptions {
 
 export type HeldTaskFactory = (name?: string, options?: HeldTaskOptions) => HeldTask;
 
-/** Whatever a test still holds when it is over is let go, or its worker would wait for it. To be called after useDatabase. */
+/** Finishes the handlers that are still held at the end of a test, because their worker waits for them. Call it after useDatabase. */
 export function useHeldTasks(): HeldTaskFactory {
   let isOver = gate();
   afterEach(() => {

@@ -1,4 +1,4 @@
-/** PostgreSQL refuses the write of a result for a reason that is not the result: the worker keeps it and writes it later. */
+/** PostgreSQL refuses to store a result for a reason other than the result: the worker keeps the result and writes it later. */
 import { describe, expect, test } from "vitest";
 import { defineTask, defineWorkflow } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -19,13 +19,13 @@ const statuses = async (): Promise<string[]> =>
   );
 
 const ways = [
-  ["of a round trip", {}],
-  ["of a lane", { prefetchBuffer: 3, startAhead: true }],
+  ["by default", {}],
+  ["with startAhead", { prefetchBuffer: 3, startAhead: true }],
 ] as const;
 
-describe.each(["53100", "53200", "58030", "XX000"])("%s", (code) => {
+describe.each(["53100", "53200", "58030", "XX000"])("while PostgreSQL answers %s", (code) => {
   test.each(ways)(
-    "results %s are kept in memory and written when it is over",
+    "%s the worker keeps results in memory and writes them when the error is over",
     async (_, config) => {
       const held = heldTask("held", { onCrash: "requeue" });
       const logger = recordingLogger();
@@ -41,7 +41,7 @@ describe.each(["53100", "53200", "58030", "XX000"])("%s", (code) => {
       const values = await Promise.all(handles.map((each) => each.value({ timeoutMs: 20_000 })));
       expect(values).toEqual(["a done", "b done", "c done", "d done", "e done", "f done"]);
       expect(held.inputs().sort()).toEqual(["a", "b", "c", "d", "e", "f"]);
-      const [line] = logger.lines.filter(({ message }) => message.includes("kept in memory"));
+      const [line] = logger.lines.filter(({ message }) => message.includes("in memory"));
       expect(line).toMatchObject({
         level: "warn",
         fields: { code, task: expect.any(String), name: "held" },
@@ -53,7 +53,7 @@ describe.each(["53100", "53200", "58030", "XX000"])("%s", (code) => {
   );
 });
 
-test("the end of a workflow's node is kept and written, too", async () => {
+test("the worker keeps the end of a workflow's node and writes it later", async () => {
   const step = defineTask({ name: "step", run: (n: number) => n + 1 });
   const steps = defineWorkflow({
     name: "steps",
@@ -68,7 +68,7 @@ test("the end of a workflow's node is kept and written, too", async () => {
   expect(await run.result({ timeoutMs: 20_000 })).toMatchObject({ ok: true });
 });
 
-test("a result that is refused alone five times, while others are written, fails its task", async () => {
+test("a result that PostgreSQL refuses five times, while it stores other results, fails its task", async () => {
   const echo = defineTask({ name: "echo", run: (text: string) => text });
   const logger = recordingLogger();
   const app = db.app({ tasks: [echo], logger });
@@ -89,11 +89,11 @@ test("a result that is refused alone five times, while others are written, fails
       message: expect.stringContaining("PostgreSQL refused the result"),
     },
   });
-  const said = logger.lines.filter(({ message }) => /refused the end of a task/.test(message));
+  const said = logger.lines.filter(({ message }) => /refused the result of the task/.test(message));
   expect(said.map(({ level }) => level)).toEqual(["warn", "debug", "debug", "debug", "debug"]);
 }, 90_000);
 
-test("a result that is refused while nothing else is written is tried on and on: the database may be what is wrong", async () => {
+test("the worker retries a refused result without limit while no other result is stored, because the database may be at fault", async () => {
   const echo = defineTask({ name: "echo", run: (text: string) => text });
   const app = db.app({ tasks: [echo] });
   await app.worker({ concurrency: 4 }).start();
@@ -127,7 +127,7 @@ test("a kept result occupies its slot: a worker has at most one batch more of un
   await Promise.all(handles.map((each) => each.value({ timeoutMs: 20_000 })));
 });
 
-test("a kept result keeps neither claims nor other results waiting", async () => {
+test("a kept result delays neither claims nor other results", async () => {
   const echo = defineTask({ name: "echo", run: (text: string) => text });
   const app = db.app({ tasks: [echo] });
   await app.worker({ concurrency: 2 }).start();
@@ -148,7 +148,7 @@ test.each([
   ["42501", "posthaste roles"],
   ["42P01", "posthaste roles"],
 ])(
-  "%s: the log names what is missing, however often it is refused",
+  "on %s the worker logs the commands that add the missing right or table, and keeps the result",
   async (code, advice) => {
     const echo = defineTask({ name: "echo", run: (text: string) => text });
     const logger = recordingLogger();
@@ -170,7 +170,7 @@ test.each([
   60_000,
 );
 
-test("23505: the task has ended already; what is stored stays, and the claim goes", async () => {
+test("on 23505 the stored end of the task stays, and the worker removes its claim", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task], logger });
@@ -187,7 +187,7 @@ test("23505: the task has ended already; what is stored stays, and the claim goe
   });
   expect(await handle.value({ timeoutMs: 5_000 })).toBe("restored");
   expect(logger.lines.map(({ message }) => message)).toContainEqual(
-    expect.stringContaining("had ended already"),
+    expect.stringContaining("had already ended"),
   );
   const next = await app.send(held.task, "b");
   await held.begun(2);
@@ -195,7 +195,7 @@ test("23505: the task has ended already; what is stored stays, and the claim goe
   expect(await next.value({ timeoutMs: 10_000 })).toBe("b done");
 });
 
-test("a worker that stops gives a kept result up after its grace, and says so", async () => {
+test("a stopping worker drops a kept result after its grace period and logs that it was not stored", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task], logger });
@@ -210,6 +210,6 @@ test("a worker that stops gives a kept result up after its grace, and says so", 
   expect(performance.now() - begun).toBeLessThan(6_000);
   expect(await statuses()).toEqual(["RUNNING"]);
   expect(logger.lines.map(({ message }) => message)).toContainEqual(
-    expect.stringContaining("could not be written before the worker stopped"),
+    expect.stringContaining("could not store task results before the worker stopped"),
   );
 });

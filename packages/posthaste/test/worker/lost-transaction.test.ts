@@ -1,4 +1,4 @@
-/** What a body sees whose `ctx.transaction` loses its connection. */
+/** The error that a handler gets when `ctx.transaction` loses its connection. */
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { defineTask, type TaskContext } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -13,7 +13,7 @@ beforeEach(() => db.sql("truncate effects"));
 
 const INSERT = "insert into effects (task, note) values ($1, $2)";
 
-/** A task whose body is the test's. */
+/** A task with the handler of the test. */
 function task<Value>(run: (ctx: TaskContext) => Promise<Value>) {
   return defineTask({ name: "effects", run: async (_: null, ctx): Promise<unknown> => run(ctx) });
 }
@@ -22,7 +22,7 @@ test.each([
   ["between two statements", "select 1"],
   ["while a statement runs", "select pg_sleep(60)"],
 ])(
-  "a connection that is lost %s: DATABASE_UNAVAILABLE, nothing is stored, and the body may try again",
+  "ctx.transaction rejects with DATABASE_UNAVAILABLE when its connection is lost %s, stores nothing, and can be called again",
   async (when, statement) => {
     const pids = gate<number>();
     const ended = gate();
@@ -57,7 +57,7 @@ test.each([
   },
 );
 
-test("an error of the body's own that looks like a lost connection stays what it is", async () => {
+test("ctx.transaction rejects with the handler's own error, even if that looks like a lost connection", async () => {
   const refusal = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
   const seen: unknown[] = [];
   const work = task(async (ctx) => {

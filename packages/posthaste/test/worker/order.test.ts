@@ -6,7 +6,7 @@ import { defineTask } from "../../src/index.ts";
 const db = useDatabase();
 useCleanTables(db);
 
-/** A task that remembers in which order its bodies began. */
+/** A task that records the order in which its handlers began. */
 function recorder() {
   const order: string[] = [];
   const task = defineTask({
@@ -28,7 +28,7 @@ test.each([1, 4])(
       "00000000-0000-7000-8000-000000000001",
       "00000000-0000-7000-8000-000000000002",
     ] as const;
-    // At one time, by SQL: enqueued_at is the statement's, so these differ in their ids only.
+    // One statement stores both tasks with one enqueued_at, so they differ only in their ids.
     await app.sendMany(task, [
       { input: "default, same time, id 2", id: ids[1] },
       { input: "default, same time, id 1", id: ids[0] },
@@ -61,7 +61,7 @@ test("a task that was due earlier runs earlier, whenever it was sent", async () 
   expect(order).toEqual(["sent second, due first", "sent first, due second"]);
 });
 
-test("a million-dollar queue goes before the others, by queuePriorities", async () => {
+test("a worker claims from its queues in the order of queuePriorities", async () => {
   const { order, task } = recorder();
   const app = db.app({ tasks: [task] });
   for (const queue of ["bulk", "mail", "alerts", "mail", "bulk"]) {
@@ -81,7 +81,7 @@ test("a million-dollar queue goes before the others, by queuePriorities", async 
   ]);
 });
 
-test("priorities of configured queues order them too, and give their tasks a priority", async () => {
+test("the priority of a configured queue orders the queues and is the default priority of its tasks", async () => {
   const { order, task } = recorder();
   const queues = { default: {}, alerts: { priority: 1 } };
   const app = db.app({ tasks: [task], queues });
@@ -93,7 +93,7 @@ test("priorities of configured queues order them too, and give their tasks a pri
   expect(order).toEqual(["alert", "default"]);
 });
 
-test("tasks that are not due do not hold up those that are, whatever their priority", async () => {
+test("tasks that are not due do not delay due tasks, whatever their priority", async () => {
   const { order, task } = recorder();
   const app = db.app({ tasks: [task] });
   await app.sendMany(
@@ -119,7 +119,7 @@ test("an urgent task that arrives while others wait runs next", async () => {
   });
   const app = db.app({ tasks: [task] });
   sendUrgent = () => app.send(task, "urgent", { priority: 1 });
-  // One of that priority before: a lane that the worker does not know yet is known only when its notification is there.
+  // A task of that priority is sent before, because a worker learns of a new lane only from its notification.
   await app.send(task, "zeroth", { priority: 1 });
   await app.sendMany(task, ["first", "second", "third"]);
   await app.worker({ concurrency: 1 }).start();

@@ -14,7 +14,7 @@ async function pending(): Promise<number> {
   return (await db.sql("select from posthaste.ready_tasks")).length;
 }
 
-test("nothing of a paused queue starts, what runs goes on, and after resume the rest runs", async () => {
+test("no task of a paused queue starts, running tasks continue, and waiting tasks run after resume", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   await app.worker({ concurrency: 1 }).start();
@@ -33,7 +33,7 @@ test("nothing of a paused queue starts, what runs goes on, and after resume the 
   expect(await app.admin.queues.resume("default")).toBe(false);
 });
 
-test("tasks fetched ahead are given back at once, not with the next poll", async () => {
+test("the worker releases prefetched tasks of a paused queue at once, not with the next poll", async () => {
   const held = heldTask();
   const resilience = { notifyPollIntervalMs: 60_000 };
   const app = db.app({ tasks: [held.task], prefetchBuffer: 3, resilience });
@@ -45,7 +45,7 @@ test("tasks fetched ahead are given back at once, not with the next poll", async
   await expect.poll(pending).toBe(3);
 });
 
-test("a pause that no notification told of is found when a buffered task is to start", async () => {
+test("the worker finds a pause without a notification when it starts a prefetched task", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], prefetchBuffer: 3 });
   await app.worker({ concurrency: 1 }).start();
@@ -58,7 +58,7 @@ test("a pause that no notification told of is found when a buffered task is to s
   expect(held.inputs()).toEqual(["a"]);
 });
 
-test("a pause outlives the worker, and other queues are not touched", async () => {
+test("a worker respects a pause from before its start, and runs the tasks of other queues", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   await app.admin.queues.pause("a", { force: true });
@@ -71,7 +71,7 @@ test("a pause outlives the worker, and other queues are not touched", async () =
   await held.begun(2);
 });
 
-describe("a queue that nobody knows", () => {
+describe("names of queues to pause", () => {
   const mail = defineTask({ name: "mail", queue: "mail", run: () => null });
   const refusal = async (call: Promise<unknown>): Promise<unknown> =>
     call.then(
@@ -79,7 +79,7 @@ describe("a queue that nobody knows", () => {
       (error: unknown) => error,
     );
 
-  test("is refused, with the nearest name, and paused only by force", async () => {
+  test("pause() refuses an unknown queue, suggests the nearest name, and accepts any name with force", async () => {
     const app = db.app({ tasks: [mail] });
     expect(await refusal(app.admin.queues.pause("maill"))).toMatchObject({
       code: "VALIDATION_FAILED",
@@ -92,14 +92,14 @@ describe("a queue that nobody knows", () => {
     });
     expect(await db.sql("select from posthaste.queues")).toEqual([]);
     expect(await app.admin.queues.pause("maill", { force: true })).toBe(true);
-    expect(await app.admin.queues.resume("maill")).toBe(true); // it was paused, so it is known
+    expect(await app.admin.queues.resume("maill")).toBe(true); // a paused queue is known
     const wrong = { froce: true } as object;
     expect(await refusal(app.admin.queues.pause("mail", wrong))).toMatchObject({
       message: expect.stringContaining('unknown option "froce"; did you mean "force"?'),
     });
   });
 
-  test("is known by a task that waits or runs, and by a worker that serves it", async () => {
+  test("pause() knows a queue by a waiting or running task and by a worker that serves it", async () => {
     const app = db.app({ tasks: [mail] });
     await app.send(mail, undefined, { queue: "waiting" });
     await addOneActive(db, { queue: "running" });
@@ -108,7 +108,7 @@ describe("a queue that nobody knows", () => {
       expect([queue, await app.admin.queues.pause(queue)]).toEqual([queue, true]);
   });
 
-  test("is not among the configured ones, whatever waits in it", async () => {
+  test("pause() refuses a queue that is not configured, whatever waits in it", async () => {
     const app = db.app({ tasks: [mail], queues: { mail: {}, bulk: {} } });
     await db.sql("select posthaste.send('mail', queue => 'elsewhere')");
     expect(await refusal(app.admin.queues.pause("elsewhere"))).toMatchObject({
@@ -119,9 +119,12 @@ describe("a queue that nobody knows", () => {
   });
 });
 
-test.each(["", "no spaces", "q".repeat(101), 5])("%j is no queue to pause", async (name) => {
-  const app = db.app();
-  await expect(app.admin.queues.pause(name as string)).rejects.toMatchObject({
-    code: "VALIDATION_FAILED",
-  });
-});
+test.each(["", "no spaces", "q".repeat(101), 5])(
+  "pause() refuses %j as the name of a queue",
+  async (name) => {
+    const app = db.app();
+    await expect(app.admin.queues.pause(name as string)).rejects.toMatchObject({
+      code: "VALIDATION_FAILED",
+    });
+  },
+);

@@ -12,7 +12,7 @@ async function claimed(): Promise<number> {
   return rows.length;
 }
 
-test("tasks are fetched ahead as CLAIMED, as many as the buffer holds, and no body of them runs", async () => {
+test("a worker prefetches as many tasks as its buffer holds, stores them as CLAIMED, and does not run their handlers", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], prefetchBuffer: 3 });
   const worker = await app.worker({ concurrency: 2 }).start();
@@ -38,7 +38,7 @@ test("tasks are fetched ahead as CLAIMED, as many as the buffer holds, and no bo
   expect(held.inputs()).toEqual(["a", "b"]);
 });
 
-test("what was fetched ahead starts when a slot is free, in order, as its first attempt", async () => {
+test("prefetched tasks start in order when a slot is free, as their first attempt", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], prefetchBuffer: 3 });
   await app.worker({ concurrency: 1 }).start();
@@ -85,7 +85,7 @@ test("a task whose goodUntil passes in the buffer ends EXPIRED, with no attempt"
   expect(held.inputs()).toEqual(["a"]);
 });
 
-test("a task that is cancelled in the buffer never runs, and the worker goes on", async () => {
+test("a task that is cancelled in the buffer never runs, and the worker continues with the next task", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], prefetchBuffer: 3 });
   await app.worker({ concurrency: 1 }).start();
@@ -118,7 +118,7 @@ test("a task that is requeued from the buffer by an operator runs once", async (
   expect((await handles[1]?.info())?.attempts).toMatchObject([{ attempt: 1 }]);
 });
 
-test("an idle worker runs what arrives at once, buffer or not", async () => {
+test("an idle worker with a buffer runs new tasks at once", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], prefetchBuffer: 3 });
   await app.worker({ concurrency: 2 }).start();

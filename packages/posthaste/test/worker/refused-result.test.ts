@@ -18,12 +18,12 @@ afterEach(async () => {
 });
 
 test.each([
-  ["of a round trip", {}],
-  ["of a lane", { prefetchBuffer: 5, startAhead: true }],
+  ["by default", {}],
+  ["with startAhead", { prefetchBuffer: 5, startAhead: true }],
 ])(
-  "a result that PostgreSQL refuses fails its task; the others %s complete and the worker goes on",
+  "%s a result that PostgreSQL refuses fails its task, the other tasks complete, and the worker continues",
   async (_, config) => {
-    // They end in the same turn, so that their ends are written together.
+    // The handlers end in the same turn, so that their ends are written together.
     const together = gate();
     let begun = 0;
     const echo = defineTask({
@@ -57,7 +57,7 @@ test.each([
       attempts: [{ attempt: 1, outcome: "FAILED" }],
     });
     expect(logger.lines.map(({ message }) => message)).toContain(
-      "PostgreSQL refused a task's result; the task failed",
+      "PostgreSQL cannot store the result of the task; the task failed",
     );
     expect(await (await app.send(echo, "next")).value({ timeoutMs: 30_000 })).toBe("next");
   },

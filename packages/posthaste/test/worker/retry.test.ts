@@ -24,7 +24,7 @@ async function delays(handle: TaskHandle): Promise<number[]> {
   return rows.map(({ ms }) => ms);
 }
 
-test("a failed attempt is tried again until it succeeds, and each attempt knows its number", async () => {
+test("a failed task is retried until it succeeds, and ctx.attempt is the number of each attempt", async () => {
   const attempts: number[] = [];
   const flaky = defineTask({
     name: "flaky",
@@ -52,7 +52,7 @@ test("a failed attempt is tried again until it succeeds, and each attempt knows 
   });
 });
 
-test("with its retries spent the task FAILS with the last error", async () => {
+test("a task without retries left FAILS with its last error", async () => {
   const hopeless = defineTask({
     name: "hopeless",
     errors: ["BUSY"],
@@ -69,7 +69,7 @@ test("with its retries spent the task FAILS with the last error", async () => {
   expect((await handle.info()).attempts).toHaveLength(3);
 });
 
-test("while it waits for its retry it is PENDING, and says when that is", async () => {
+test("a task that waits for its retry is PENDING and has the time of the retry in nextRetryAt", async () => {
   const busy = defineTask({
     name: "busy",
     errors: ["BUSY"],
@@ -89,7 +89,7 @@ test("while it waits for its retry it is PENDING, and says when that is", async 
   expect(row).toEqual({ last_error: { code: "BUSY", message: "in an hour" } });
 });
 
-test("a fixed policy waits as listed, an exponential one twice as long each time until its cap", async () => {
+test("a fixed policy waits as listed, and an exponential policy doubles its delay up to maxDelayMs", async () => {
   const run = () => fail("BUSY");
   const listed = defineTask({
     name: "listed",
@@ -128,7 +128,7 @@ test("a fixed policy waits as listed, an exponential one twice as long each time
   }
 });
 
-test("jitter spreads the retries of what failed together by a quarter either way", async () => {
+test("jitter spreads the retries of tasks that failed together by a quarter either way", async () => {
   const busy = defineTask({
     name: "busy",
     errors: ["BUSY"],
@@ -154,7 +154,7 @@ test("jitter spreads the retries of what failed together by a quarter either way
   expect(row?.different).toBeGreaterThan(150);
 });
 
-test("only the codes of retryFor are tried again", async () => {
+test("only errors with a code of retryFor are retried", async () => {
   const picky = defineTask({
     name: "picky",
     errors: ["BUSY", "GONE"],
@@ -172,7 +172,7 @@ test("only the codes of retryFor are tried again", async () => {
   expect(infos.map(({ attempts }) => attempts.length)).toEqual([2, 1, 1]);
 });
 
-test('"any" tries again what the body says and throws', async () => {
+test('retryFor "any" retries returned failures and thrown errors', async () => {
   const anyhow = defineTask({
     name: "anyhow",
     errors: ["BUSY"],

@@ -26,7 +26,7 @@ function abortable(name: string, options: { readonly timeoutMs?: number } = {}) 
   return { task, began, reasons };
 }
 
-test("cancelling a running task aborts its signal with a typed reason, and it ends CANCELLED", async () => {
+test("cancelling a running task aborts its signal with a typed reason, and the task ends CANCELLED", async () => {
   const { task, began, reasons } = abortable("abortable");
   const app = db.app({ tasks: [task] });
   await app.worker().start();
@@ -46,20 +46,20 @@ test("cancelling a running task aborts its signal with a typed reason, and it en
   });
 });
 
-test("a cancellation is noticed without any notification, by the poll", async () => {
+test("the poll finds a cancellation without a notification", async () => {
   const { task, began } = abortable("abortable");
   const app = db.app({ tasks: [task], resilience: { notifyPollIntervalMs: 1_000 } });
   await app.worker().start();
   const handle = await app.send(task);
   await began.opened;
-  // As if the notification were lost: set by hand, nobody is told.
+  // The update sends no notification, as if it were lost.
   await db.sql("update posthaste.active_tasks set cancel_requested_at = clock_timestamp()");
   expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
     error: { code: "TASK_CANCELLED" },
   });
 });
 
-test("a cancelled body that fails and could be retried is not retried", async () => {
+test("a cancelled task whose handler fails is not retried", async () => {
   const began = gate();
   const task = defineTask({
     name: "retries",
@@ -82,7 +82,7 @@ test("a cancelled body that fails and could be retried is not retried", async ()
   expect((await handle.info()).attempts).toHaveLength(1);
 });
 
-test("one that ignores the signal is reported, its slot given back after shutdownGraceMs, and its claim fenced", async () => {
+test("a cancelled handler that ignores its signal is logged, loses its slot after shutdownGraceMs, and its claim is fenced", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task], logger });
@@ -94,7 +94,7 @@ test("one that ignores the signal is reported, its slot given back after shutdow
   expect(await deaf.result({ timeoutMs: 30_000 })).toMatchObject({
     error: { code: "TASK_CANCELLED" },
   });
-  await held.begun(2); // the slot is free although the first body still runs
+  await held.begun(2); // the slot is free although the first handler still runs
   held.finishAll();
   await next.value({ timeoutMs: 30_000 });
   expect((await deaf.info()).status).toBe("CANCELLED");
@@ -118,7 +118,7 @@ test("an attempt that takes longer than timeoutMs ends FAILED with TASK_TIMEOUT,
   expect((await handle.info()).status).toBe("FAILED");
 });
 
-test("a timeout is retried where the policy says so, each attempt with the whole time", async () => {
+test("a timeout is retried if retryFor lists TASK_TIMEOUT, and each attempt has the whole time", async () => {
   let runs = 0;
   const task = defineTask({
     name: "slow-then-quick",
@@ -140,7 +140,7 @@ test("a timeout is retried where the policy says so, each attempt with the whole
   ]);
 });
 
-test("a body that ignores its timeout loses its slot", async () => {
+test("a handler that ignores its timeout loses its slot", async () => {
   const deaf = gate();
   const task = defineTask({
     name: "deaf",
@@ -160,7 +160,7 @@ test("a body that ignores its timeout loses its slot", async () => {
   expect((await handle.info()).attempts).toMatchObject([{ outcome: "FAILED" }]);
 });
 
-test("the timeout that was sent decides, not the one of the worker", async () => {
+test("the timeout of the sent task applies, not the timeout of the worker's definition", async () => {
   const held = heldTask("sent");
   const sender = db.app({ tasks: [] });
   const contract = defineTask({ name: "sent", timeoutMs: 100, run: (input: string) => input });

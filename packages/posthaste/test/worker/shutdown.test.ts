@@ -11,7 +11,7 @@ const db = useDatabase();
 useCleanTables(db);
 const heldTask = useHeldTasks();
 
-test("stop waits for running tasks to end and writes their results", async () => {
+test("stop() waits for running tasks to end and writes their results", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   const worker = await app.worker({ concurrency: 2 }).start();
@@ -28,7 +28,7 @@ test("stop waits for running tasks to end and writes their results", async () =>
   expect((await handles[1]?.info())?.status).toBe("COMPLETED");
 });
 
-test("from the moment of stop on nothing more is claimed", async () => {
+test("a stopping worker claims no more tasks", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   const worker = await app.worker({ concurrency: 1 }).start();
@@ -41,7 +41,7 @@ test("from the moment of stop on nothing more is claimed", async () => {
   expect((await handles[1]?.info())?.status).toBe("PENDING");
 });
 
-test("tasks fetched ahead go back to their old place, untouched", async () => {
+test("a stopping worker releases prefetched tasks to their old places, without an attempt", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], prefetchBuffer: 5 });
   const worker = await app.worker({ concurrency: 1 }).start();
@@ -69,7 +69,7 @@ test("tasks fetched ahead go back to their old place, untouched", async () => {
     })),
   );
 
-  // Another worker takes them in their old order.
+  // Another worker claims the tasks in their old order.
   await app.worker({ concurrency: 1 }).start();
   await held.begun(2);
   held.finishAll();
@@ -79,7 +79,7 @@ test("tasks fetched ahead go back to their old place, untouched", async () => {
   expect((await handles[2]?.info())?.attempts).toMatchObject([{ attempt: 1 }]);
 });
 
-test("after shutdownGraceMs the signal aborts with SHUTDOWN, and a body that heeds it ends as it says", async () => {
+test("after shutdownGraceMs the signal aborts with SHUTDOWN, and a handler that then returns completes its task", async () => {
   const begun = gate();
   const reasons: unknown[] = [];
   const heedful = defineTask({
@@ -104,13 +104,13 @@ test("after shutdownGraceMs the signal aborts with SHUTDOWN, and a body that hee
 test.each([
   ["the signal's reason", (signal: AbortSignal) => signal.throwIfAborted()],
   [
-    "what an aborted call rejects with",
+    "the AbortError of an aborted call",
     () => {
       throw new DOMException("This operation was aborted", "AbortError");
     },
   ],
 ])(
-  "a body that stops by throwing %s is given back, and no retry is spent",
+  "a task whose handler stops by throwing %s is released, and no retry is spent",
   async (_, leave: (signal: AbortSignal) => void) => {
     const begun = gate();
     const heedful = defineTask({
@@ -139,7 +139,7 @@ test.each([
   },
 );
 
-test("a body that fails by its own word while the worker stops has failed", async () => {
+test("a handler that returns fail() while the worker stops fails its task", async () => {
   const begun = gate();
   const task = defineTask({
     name: "undecided",
@@ -160,7 +160,7 @@ test("a body that fails by its own word while the worker stops has failed", asyn
   });
 });
 
-test("a body that does not stop is given back: its attempt is kept as INTERRUPTED, its retries are not touched, and another worker runs it", async () => {
+test("a task whose handler does not stop is released: its attempt is INTERRUPTED, no retry is spent, and another worker runs it", async () => {
   const held = heldTask();
   const logger = recordingLogger();
   const app = db.app({ tasks: [held.task], logger });
@@ -177,13 +177,13 @@ test("a body that does not stop is given back: its attempt is kept as INTERRUPTE
     attempts: [{ attempt: 1, outcome: "INTERRUPTED", workerId: worker.id }],
   });
   expect(logger.lines.map(({ message }) => message)).toContainEqual(
-    expect.stringContaining("did not stop when it was told to"),
+    expect.stringContaining("did not stop when aborted"),
   );
 
   const second = await app.worker().start();
   await held.begun(2);
   expect(held.bodies[1]?.ctx.attempt).toBe(2);
-  // The first body ends late: its result is nobody's.
+  // The first handler ends late, and its result is dropped.
   held.bodies[0]?.finish.open();
   await expect.poll(async () => (await handle.info()).status).toBe("RUNNING");
   held.finishAll();
@@ -198,7 +198,7 @@ test("a body that does not stop is given back: its attempt is kept as INTERRUPTE
   });
 });
 
-test("another worker that is idle takes over at once what a stopping one gives back", async () => {
+test("an idle worker claims at once a task that a stopping worker releases", async () => {
   const held = heldTask();
   const resilience = { notifyPollIntervalMs: 60_000 };
   const first = db.app({ tasks: [held.task], resilience });
@@ -215,7 +215,7 @@ test("another worker that is idle takes over at once what a stopping one gives b
   await handle.value({ timeoutMs: 30_000 });
 });
 
-test("hurry ends the grace period early", async () => {
+test("hurry() ends the grace period early", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   const worker = await app.worker({ shutdownGraceMs: 60_000 }).start();
@@ -230,7 +230,7 @@ test("hurry ends the grace period early", async () => {
   held.finishAll();
 });
 
-test("claims are renewed while a stopping worker waits for its tasks", async () => {
+test("a stopping worker renews its claims while it waits for its tasks", async () => {
   const held = heldTask();
   const app = db.app({
     tasks: [held.task],
@@ -257,7 +257,7 @@ test("claims are renewed while a stopping worker waits for its tasks", async () 
   await stopping;
 });
 
-test("a task whose cancellation was requested and that does not stop ends CANCELLED, not given back", async () => {
+test("a task with a requested cancellation whose handler does not stop ends CANCELLED and is not released", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   const worker = await app.worker({ shutdownGraceMs: 0 }).start();

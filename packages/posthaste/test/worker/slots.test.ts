@@ -17,7 +17,7 @@ async function statuses(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
 }
 
-test("with three slots exactly three bodies run, and nothing is claimed that has no slot", async () => {
+test("a worker with three slots runs exactly three handlers and claims no task without a slot", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   await app.sendMany(held.task, ["a", "b", "c", "d", "e"]);
@@ -27,7 +27,7 @@ test("with three slots exactly three bodies run, and nothing is claimed that has
   expect(held.bodies).toHaveLength(3);
 });
 
-test("a slot that becomes free is filled at once, one for one", async () => {
+test("a worker fills a free slot at once, with one task", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], resilience: { notifyPollIntervalMs: 60_000 } });
   await app.sendMany(held.task, ["a", "b", "c", "d", "e"]);
@@ -41,7 +41,7 @@ test("a slot that becomes free is filled at once, one for one", async () => {
   expect(held.inputs()).toEqual(["a", "b", "c", "d"]);
 });
 
-test("the slots are never exceeded, however fast bodies end and tasks arrive", async () => {
+test("a worker never exceeds its slots, however fast handlers end and tasks arrive", async () => {
   let running = 0;
   let most = 0;
   const brief = defineTask({
@@ -60,11 +60,11 @@ test("the slots are never exceeded, however fast bodies end and tasks arrive", a
   expect(most).toBe(4);
 });
 
-test("claim and start are one move: the task is born RUNNING with claimed_at = started_at, and has no lease", async () => {
+test("a claim for a free slot stores the task as RUNNING, with claimed_at = started_at and without a lease", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
-  const worker = await app.worker().start();
   const handle = await app.send(held.task, "a");
+  const worker = await app.worker().start();
   await held.begun(1);
   const [row] = await db.sql(
     `select status, claimed_at = started_at as "isOneMove", attempt_no, worker_id, claim_id, claim_expires_at
@@ -131,7 +131,7 @@ test("two workers of one app share its listener and stop one by one", async () =
   expect(held.bodies[2]?.ctx.workerId).not.toBe(first.id);
 });
 
-test("a task of a queue that nobody serves waits", async () => {
+test("a task of a queue that no worker serves waits", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task] });
   await app.worker({ queues: ["served"] }).start();

@@ -1,4 +1,4 @@
-/** What is fetched ahead and may run again is stored as RUNNING, and begins without another round trip. */
+/** With startAhead a prefetched task that may run again is stored as RUNNING and begins without another round trip. */
 import { expect, test, vi } from "vitest";
 import { defineTask } from "../../src/index.ts";
 import { cutOnce, useFaultyWires } from "../faults/faulty-wire.ts";
@@ -30,7 +30,7 @@ async function writers(ids: readonly string[]): Promise<string[]> {
   return rows.map(({ xmin }) => xmin);
 }
 
-test("fetched as RUNNING; begun in order, never more than there are slots, and without a write", async () => {
+test("the worker stores prefetched tasks as RUNNING and begins them in order, within its slots and without another write", async () => {
   const held = heldTask("held", again);
   const app = db.app({ ...ahead, tasks: [held.task] });
   await app.worker({ concurrency: 2 }).start();
@@ -54,7 +54,7 @@ test("fetched as RUNNING; begun in order, never more than there are slots, and w
   expect(attempts).toMatchObject([{ attempt: 1, outcome: "COMPLETED" }]);
 });
 
-test("one that must be started before it begins keeps its place among them", async () => {
+test("a task that may not run again keeps its place among prefetched tasks that may", async () => {
   const held = heldTask("held", again);
   const careful = heldTask("careful");
   const app = db.app({ ...ahead, tasks: [held.task, careful.task] });
@@ -73,7 +73,7 @@ test("one that must be started before it begins keeps its place among them", asy
   expect(held.inputs()).toEqual(["a", "c"]);
 });
 
-test("one that waits for room under a cap holds up nobody behind it, and has its turn when there is room", async () => {
+test("a prefetched task that waits for room under a cap delays no task behind it, and runs when there is room", async () => {
   const wide = heldTask("wide", again);
   const slow = heldTask("slow", { queue: "narrow", priority: 1 });
   const queues = { narrow: { maxConcurrency: 1 }, default: {} };
@@ -100,7 +100,7 @@ test("one that waits for room under a cap holds up nobody behind it, and has its
   slow.finishAll();
 });
 
-test("one that is cancelled while it waits ends CANCELLED and never runs", async () => {
+test("a prefetched task that is cancelled ends CANCELLED and never runs", async () => {
   const held = heldTask("held", again);
   const app = db.app({ ...ahead, tasks: [held.task] });
   await app.worker({ concurrency: 1 }).start();
@@ -121,9 +121,9 @@ test("one that is cancelled while it waits ends CANCELLED and never runs", async
 });
 
 test.each([
-  ["its queue is paused", "pause"],
-  ["its worker stops", "stop"],
-] as const)("one that waits when %s is given back as if nobody had touched it", async (_, what) => {
+  ["the queue is paused", "pause"],
+  ["the worker stops", "stop"],
+] as const)("a prefetched task is released without an attempt when %s", async (_, what) => {
   const held = heldTask("held", again);
   const app = db.app({ ...ahead, tasks: [held.task] });
   const worker = await app.worker({ concurrency: 1 }).start();
@@ -140,7 +140,7 @@ test.each([
   await app.admin.queues.resume("default");
 });
 
-test("its claim was acknowledged to nobody: it is found, waits for a slot, and runs once", async () => {
+test("the worker finds a prefetched task whose claim was not acknowledged, and runs it once when a slot is free", async () => {
   const held = heldTask("held", again);
   const { cut, ...faults } = cutOnce(/known as[\s\S]*claim_expires_at/, "answer");
   const { app } = await openWire(faults, { ...ahead, tasks: [held.task] });
@@ -160,7 +160,7 @@ test("its claim was acknowledged to nobody: it is found, waits for a slot, and r
   expect(held.inputs().sort()).toEqual(["a", "b", "c"]);
 });
 
-test("many of them: each runs once", async () => {
+test("two workers run each of 2,000 tasks once", async () => {
   const runs = new Map<string, number>();
   const count = defineTask({
     name: "count",
@@ -176,7 +176,7 @@ test("many of them: each runs once", async () => {
   expect(runs.size).toBe(2_000);
 });
 
-test("the ends of bodies are written while claims are under way, each once, though a link breaks", async () => {
+test("the worker writes each end once while claims are under way, although connections break", async () => {
   const cut = { times: 0 };
   const toServer: Decide = (bytes) => {
     const isEnd = /delete from "posthaste"\.active_tasks/.test(bytes.toString("latin1"));
@@ -189,7 +189,7 @@ test("the ends of bodies are written while claims are under way, each once, thou
   await app.worker({ concurrency: 5 }).start();
   const values = await Promise.all(handles.map((handle) => handle.value({ timeoutMs: 30_000 })));
   expect(values).toEqual(texts);
-  expect(cut.times).toBeGreaterThan(1); // one of them was cut, and written again
+  expect(cut.times).toBeGreaterThan(1); // a statement was cut, and sent again
   const attempts = await db.sql("select from posthaste.attempts");
   expect(attempts).toEqual([]);
 });

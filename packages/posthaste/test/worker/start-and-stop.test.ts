@@ -26,7 +26,7 @@ async function stateOf(workerId: string): Promise<unknown> {
   return row?.["state"];
 }
 
-test("a worker registers itself, and says when it has stopped", async () => {
+test("a worker registers itself, and stop() sets its state to stopped", async () => {
   const app = db.app({ tasks: [note] });
   const worker = app.worker({ name: "one", concurrency: 3 });
   await worker.start();
@@ -44,7 +44,7 @@ test("a worker registers itself, and says when it has stopped", async () => {
   expect(await stateOf(worker.id)).toBe("stopped");
 });
 
-test("starting twice, even at once, is starting once", async () => {
+test("two calls of start(), even at once, start the worker once", async () => {
   const app = db.app({ tasks: [note] });
   const worker = app.worker();
   expect(await Promise.all([worker.start(), worker.start()])).toEqual([worker, worker]);
@@ -55,7 +55,7 @@ test("starting twice, even at once, is starting once", async () => {
   await expect.poll(() => connections("posthaste worker")).toBe(0);
 });
 
-test("stopping twice, even at once, is stopping once", async () => {
+test("two calls of stop(), even at once, stop the worker once", async () => {
   const logger = recordingLogger();
   const worker = db.app({ tasks: [note], logger }).worker();
   await worker.start();
@@ -81,7 +81,7 @@ test("a worker that has stopped cannot be started again", async () => {
   });
 });
 
-test("a worker that is stopped while it starts is stopped", async () => {
+test("stop() stops a worker that is starting", async () => {
   const app = db.app({ tasks: [note] });
   const worker = app.worker();
   const starting = worker.start();
@@ -91,7 +91,7 @@ test("a worker that is stopped while it starts is stopped", async () => {
   expect(await connections("posthaste worker")).toBe(0);
 });
 
-test("closing the app stops a worker that is just starting", async () => {
+test("app.close() stops a worker that is starting", async () => {
   const app = db.app({ tasks: [note] });
   const starting = app.worker().start();
   await app.close();
@@ -139,11 +139,11 @@ test("a hundred cycles of start and stop leave no connection and no listener on 
   await expect.poll(() => connections()).toBe(0);
 });
 
-test("runWorker runs until a signal and returns when everything has ended", async () => {
+test("runWorker() runs until a signal and returns when the running tasks have ended and the app is closed", async () => {
   const { task, begun, finishAll } = heldTask();
   const app = db.app({ tasks: [task] });
   const others = process.listeners("SIGTERM");
-  process.removeAllListeners("SIGTERM"); // emitted below, and meant for our worker only
+  process.removeAllListeners("SIGTERM"); // the SIGTERM that is emitted below is meant for this worker only
   try {
     let isOver = false;
     const running = app.runWorker({ concurrency: 1 }).then(() => (isOver = true));
@@ -159,7 +159,7 @@ test("runWorker runs until a signal and returns when everything has ended", asyn
     finishAll();
     await running;
     expect((await db.app().task(task, handle.id).info()).status).toBe("COMPLETED");
-    await expect(handle.info()).rejects.toMatchObject({ code: "CLOSED" }); // or the process would not end
+    await expect(handle.info()).rejects.toMatchObject({ code: "CLOSED" }); // an open app would keep the process alive
     expect(process.listenerCount("SIGTERM")).toBe(0);
   } finally {
     for (const listener of others) process.on("SIGTERM", listener);

@@ -1,4 +1,4 @@
-/** Tasks that were fetched ahead, and what happens to them while their start is under way. */
+/** Prefetched tasks that are requeued or released while their start is under way. */
 import { expect, test } from "vitest";
 import { BEGIN } from "../../src/store/transaction.ts";
 import { sql, statement } from "../../src/store/sql.ts";
@@ -22,7 +22,7 @@ async function claims(): Promise<string[]> {
   return rows.map(({ claim }) => claim);
 }
 
-/** A statement of a worker waits for a lock. */
+/** Whether a statement of a worker waits for a lock. */
 async function isWaiting(): Promise<boolean> {
   const rows = await db.sql(
     "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
@@ -30,7 +30,7 @@ async function isWaiting(): Promise<boolean> {
   return rows.length > 0;
 }
 
-test("a task that was lost from the buffer and fetched into it again runs once, under the claim that is held", async () => {
+test("a task that is requeued from the buffer and prefetched again runs once, under its new claim", async () => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], prefetchBuffer: 3 });
   await app.worker({ concurrency: 2 }).start();
@@ -51,14 +51,14 @@ test("a task that was lost from the buffer and fetched into it again runs once, 
 });
 
 test.each([
-  ["its worker is told to stop", (worker: { stop(): Promise<void> }) => worker.stop()],
+  ["its worker stops", (worker: { stop(): Promise<void> }) => worker.stop()],
   [
     "its queue is paused",
     async () => {
       await db.sql("select posthaste.pause_queue('default')");
     },
   ],
-])("a task that is given back while it is being started does not run: %s", async (_, giveBack) => {
+])("a task that is being started does not run when %s", async (_, giveBack) => {
   const held = heldTask();
   const app = db.app({ tasks: [held.task], prefetchBuffer: 1 });
   const worker = await app.worker({ concurrency: 1 }).start();

@@ -29,7 +29,7 @@ async function sendBySql(options: string | null): Promise<string> {
   return row?.id ?? "";
 }
 
-test("the policy that was sent wins over the worker's definition, which may be newer", async () => {
+test("the retry policy of the sent task overrides the worker's definition, which may be newer", async () => {
   const sender = db.app();
   const runner = db.app({ tasks: [define(5)] });
   const handle = await sender.send(define(2));
@@ -38,7 +38,7 @@ test("the policy that was sent wins over the worker's definition, which may be n
   expect((await handle.info()).attempts).toHaveLength(3);
 });
 
-test("a task sent by SQL without options takes the worker's policy", async () => {
+test("a task sent by SQL without options uses the worker's retry policy", async () => {
   const app = db.app({ tasks: [define(2)] });
   await app.worker().start();
   const handle = app.task(define(0), await sendBySql(null));
@@ -46,7 +46,7 @@ test("a task sent by SQL without options takes the worker's policy", async () =>
   expect((await handle.info()).attempts).toHaveLength(3);
 });
 
-test("a task sent by SQL may bring a policy of its own", async () => {
+test("a task sent by SQL may have its own retry policy", async () => {
   const app = db.app({ tasks: [define(0)] });
   await app.worker().start();
   const retry = { kind: "fixed", intervalsMs: [0], retryFor: "any" };
@@ -56,7 +56,7 @@ test("a task sent by SQL may bring a policy of its own", async () => {
 });
 
 test.each(["null", "5", '"x"', "[]", '{"retry": {"kind": "sometimes"}}', '{"retry": null}'])(
-  "options %s, which are none, fail the task with its own error and leave the worker alone",
+  "a task with the invalid options %s fails with its own error and does not harm the worker",
   async (options) => {
     const app = db.app({ tasks: [define(2)] });
     await app.worker().start();

@@ -20,7 +20,7 @@ async function notes(): Promise<string[]> {
   );
 }
 
-/** A task whose body is the test's. */
+/** A task with the handler of the test. */
 function task<Value>(run: (ctx: TaskContext) => Promise<Value>) {
   return defineTask({ name: "effects", run: async (_: null, ctx): Promise<unknown> => run(ctx) });
 }
@@ -38,7 +38,7 @@ async function ownClient(): Promise<pg.Client> {
   return client;
 }
 
-test("what is written and the completion are one commit", async () => {
+test("ctx.transaction commits its writes and the completion together", async () => {
   const seen = gate();
   const go = gate();
   const work = task((ctx) =>
@@ -64,7 +64,7 @@ test("what is written and the completion are one commit", async () => {
   });
 });
 
-test("a throw rolls everything back, and the task is retried as usual", async () => {
+test("an error thrown in ctx.transaction rolls back its writes, and the task is retried", async () => {
   let runs = 0;
   const work = defineTask({
     name: "effects",
@@ -83,7 +83,7 @@ test("a throw rolls everything back, and the task is retried as usual", async ()
   expect(await notes()).toEqual(["run 2"]);
 });
 
-test("a failure that is returned rolls back and is the task's", async () => {
+test("a failure returned from ctx.transaction rolls back its writes and fails the task", async () => {
   const work = defineTask({
     name: "effects",
     errors: ["NO_FUNDS"],
@@ -100,7 +100,7 @@ test("a failure that is returned rolls back and is the task's", async () => {
   expect(await notes()).toEqual([]);
 });
 
-test("a value that cannot be stored rolls back", async () => {
+test("a value that cannot be stored rolls back ctx.transaction", async () => {
   const work = task((ctx) =>
     ctx.transaction(async (tx) => {
       await tx.query(INSERT, [ctx.taskId, "never"]);
@@ -116,7 +116,7 @@ test("a value that cannot be stored rolls back", async () => {
   expect(await notes()).toEqual([]);
 });
 
-test("a claim that was lost meanwhile rolls everything back, and the other attempt's effect is the only one", async () => {
+test("a lost claim rolls back ctx.transaction, and only the effect of the other attempt is stored", async () => {
   let runs = 0;
   const thrown: unknown[] = [];
   const lost = gate();
@@ -148,7 +148,7 @@ test("a claim that was lost meanwhile rolls everything back, and the other attem
   expect(await notes()).toEqual(["run 2"]);
 });
 
-test("a task that was cancelled meanwhile has no effect and ends CANCELLED", async () => {
+test("a task that is cancelled during ctx.transaction has no effect and ends CANCELLED", async () => {
   const began = gate();
   const go = gate();
   const work = task((ctx) =>
@@ -163,7 +163,7 @@ test("a task that was cancelled meanwhile has no effect and ends CANCELLED", asy
   await app.worker().start();
   const handle = await app.send(work);
   await began.opened;
-  // Set by hand: the body is not told, so that only the fence is left to notice.
+  // The update sends no notification and aborts no handler, so only the fence finds the cancellation.
   await db.sql("update posthaste.active_tasks set cancel_requested_at = clock_timestamp()");
   go.open();
   expect(await handle.result({ timeoutMs: 30_000 })).toMatchObject({
@@ -172,7 +172,7 @@ test("a task that was cancelled meanwhile has no effect and ends CANCELLED", asy
   expect(await notes()).toEqual([]);
 });
 
-test("what a body does after its transaction changes nothing", async () => {
+test("an error that a handler throws after ctx.transaction does not change the completed task", async () => {
   const logger = recordingLogger();
   const work = task(async (ctx) => {
     await ctx.transaction(async (tx) => {
@@ -188,10 +188,10 @@ test("what a body does after its transaction changes nothing", async () => {
   expect(await notes()).toEqual(["done"]);
   await expect
     .poll(() => logger.lines.map(({ message }) => message))
-    .toContain("the task failed after its transaction had completed it");
+    .toContain("handler failed after its transaction completed the task; the task stays completed");
 });
 
-test("ctx.complete ends the task with a transaction of the user's own", async () => {
+test("ctx.complete completes the task in the caller's own transaction", async () => {
   const client = await ownClient();
   const work = task(async (ctx) => {
     await client.query("begin");
@@ -207,7 +207,7 @@ test("ctx.complete ends the task with a transaction of the user's own", async ()
   expect(await notes()).toEqual(["own"]);
 });
 
-test("ctx.complete in a transaction that is rolled back leaves the task failed, not done", async () => {
+test("ctx.complete in a transaction that is rolled back leaves the task FAILED, not COMPLETED", async () => {
   const client = await ownClient();
   const work = task(async (ctx) => {
     await client.query("begin");
@@ -225,7 +225,7 @@ test("ctx.complete in a transaction that is rolled back leaves the task failed, 
   expect(await notes()).toEqual([]);
 });
 
-test("a transaction that is still open when its body has returned keeps nothing else waiting", async () => {
+test("a transaction that is still open when its handler has returned does not delay other tasks", async () => {
   const client = await ownClient();
   const work = task(async (ctx) => {
     await client.query("begin");
@@ -254,7 +254,7 @@ test("a transaction that is still open when its body has returned keeps nothing 
   expect(await handle.value({ timeoutMs: 30_000 })).toBe("own");
 });
 
-test("a hundred bodies in ctx.transaction at once do not keep other tasks from ending", async () => {
+test("a hundred handlers in ctx.transaction at once do not prevent other tasks from ending", async () => {
   const go = gate();
   let inside = 0;
   const work = task((ctx) =>
@@ -282,7 +282,7 @@ test("a hundred bodies in ctx.transaction at once do not keep other tasks from e
   expect(await notes()).toHaveLength(100);
 });
 
-test("a second completion is refused", async () => {
+test("ctx.transaction refuses a second completion", async () => {
   const work = task(async (ctx) => {
     await ctx.transaction(async () => 1);
     return ctx.transaction(async () => 2).catch((error: Error) => error.message);

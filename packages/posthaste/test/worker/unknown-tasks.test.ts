@@ -1,4 +1,4 @@
-/** What a worker does with tasks whose name it has no handler for. */
+/** Tasks for whose name the worker has no handler. */
 import { describe, expect, test, vi } from "vitest";
 import { defineTask, defineWorkflow } from "../../src/index.ts";
 import { statementsIn } from "../support/wire-statements.ts";
@@ -17,7 +17,7 @@ const known = defineTask({ name: "known", run: () => "done" });
 const unknown = defineTask({ name: "unknown", run: () => "done" });
 const FIVE_HUNDRED = Array.from({ length: 500 }, () => undefined);
 
-test("with unknownTasks: fail such a task fails at once with WORKER_RESOLUTION_ERROR", async () => {
+test("with unknownTasks: fail, a task with an unknown name fails at once with WORKER_RESOLUTION_ERROR", async () => {
   const app = db.app({ tasks: [known], unknownTasks: "fail" });
   await app.worker().start();
   const handle = await app.send(unknown);
@@ -28,10 +28,10 @@ test("with unknownTasks: fail such a task fails at once with WORKER_RESOLUTION_E
 
 describe.each([
   ["claimed when a slot is free", {}],
-  ["fetched ahead", { prefetchBuffer: 10 }],
+  ["prefetched", { prefetchBuffer: 10 }],
   ["started ahead", { prefetchBuffer: 10, startAhead: true }],
-])("by default a task that is %s", (_, config) => {
-  test("returns to its place, holds nobody up, and runs on a worker that knows it", async () => {
+])("by default an unknown task that is %s", (_, config) => {
+  test("returns to its place, delays no other task, and runs on a worker that knows its name", async () => {
     const logger = recordingLogger();
     const app = db.app({ ...config, tasks: [known], logger });
     const waiting = await app.sendMany(unknown, FIVE_HUNDRED);
@@ -53,11 +53,11 @@ describe.each([
       attempts: [],
       enqueuedAt: placed?.enqueuedAt,
     });
-    expect(logger.lines.filter(({ message }) => message.includes("unknown name"))).toMatchObject([
+    expect(logger.lines.filter(({ message }) => message.includes("has no handler"))).toMatchObject([
       {
         level: "warn",
         fields: { name: "unknown", queue: "default" },
-        message: "task of an unknown name left in the queue; no handler in this worker",
+        message: "this worker has no handler for the task name; leaving the task in the queue",
       },
     ]);
     await worker.stop();
@@ -69,8 +69,13 @@ describe.each([
   });
 });
 
-test("once a worker has met a name it claims no more tasks of it, however often it looks", async () => {
-  const app = db.app({ tasks: [known], resilience: { notifyPollIntervalMs: 1_000 } });
+test("a worker that has met an unknown name claims no more tasks of that name, however often it polls", async () => {
+  // Without direct start each task of a known name makes the worker claim.
+  const app = db.app({
+    tasks: [known],
+    directStart: false,
+    resilience: { notifyPollIntervalMs: 1_000 },
+  });
   await app.worker().start();
   const first = await app.send(unknown);
   const claims = async (): Promise<unknown> =>
@@ -83,11 +88,11 @@ test("once a worker has met a name it claims no more tasks of it, however often 
   const rows = await claims();
   for (let n = 0; n < 30; n++) await (await app.send(known)).value({ timeoutMs: 30_000 });
   await new Promise((resolve) => setTimeout(resolve, 2_500)); // two polls and surveys
-  expect(await claims()).toEqual(rows); // a row that is claimed and put back is another version
+  expect(await claims()).toEqual(rows); // a row that is claimed and released has another version
   expect((await first.info()).status).toBe("PENDING");
 });
 
-test("a node of a run returns to its place, too, also when the end of the node before it claims it", async () => {
+test("an unknown node of a run returns to its place, also when the end of the node before it claims it", async () => {
   const chain = defineWorkflow({
     name: "chain",
     build: (flow) =>
@@ -113,7 +118,7 @@ test("a node of a run returns to its place, too, also when the end of the node b
   for (const run of runs) expect(await run.value({ timeoutMs: 30_000 })).toBe("done");
 });
 
-test("a worker that meets no unknown name runs the statements without names; one that does leaves out those it met", async () => {
+test("a worker claims without a list of names until it meets an unknown name, and then excludes that name", async () => {
   const claims: string[] = [];
   const toServer = (bytes: Buffer) => {
     for (const statement of statementsIn(bytes)) {

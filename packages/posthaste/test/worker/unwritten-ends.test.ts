@@ -1,4 +1,4 @@
-/** How many ends a worker may have that the database has not written, and what happens to slots, hooks and caps meanwhile. */
+/** The number of ends that a worker may hold before the database has written them, and their effect on slots, hooks and caps. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { defineTask, fixed, type AppConfig } from "../../src/index.ts";
@@ -48,16 +48,19 @@ describe("a worker whose ends cannot be written", () => {
     return meanwhile;
   }
 
-  test("it finishes no more tasks than it has slots: claims travel with ends", async () => {
-    expect(await finishedWhileBlocked("policy", {})).toBe(CONCURRENCY);
-  });
-
-  test("with startAhead it finishes one batch more, which is on its way", async () => {
-    const ahead = { prefetchBuffer: 50, startAhead: true };
-    const finished = await finishedWhileBlocked("policy", ahead);
-    expect(finished).toBeGreaterThanOrEqual(CONCURRENCY);
-    expect(finished).toBeLessThanOrEqual(2 * CONCURRENCY);
-  });
+  // A batch of ends that is sent frees its slots. Usually a claim travels with it and waits as the ends do. With startAhead, or while a
+  // survey or a comparison of claims is under way, the claim travels alone, and tasks for the slots of that batch finish, too.
+  test.each([
+    ["by default", {}],
+    ["with startAhead", { prefetchBuffer: 50, startAhead: true }],
+  ])(
+    "%s the worker finishes as many tasks as it has slots, and at most one batch more",
+    async (_, config) => {
+      const finished = await finishedWhileBlocked("policy", config);
+      expect(finished).toBeGreaterThanOrEqual(CONCURRENCY);
+      expect(finished).toBeLessThanOrEqual(2 * CONCURRENCY);
+    },
+  );
 
   test("with startAhead, tasks that may run again do not wait for their ends", async () => {
     const ahead = { prefetchBuffer: 50, startAhead: true };
@@ -75,7 +78,7 @@ async function standstill(count: () => number): Promise<void> {
 }
 
 describe("hooks", () => {
-  test("the end of an attempt is told before the start of the next, whichever session answers first", async () => {
+  test("hooks report the end of an attempt before the start of the next attempt, whichever session answers first", async () => {
     const { hooks, events } = recordEvents();
     const task = defineTask({
       name: "again",
@@ -110,7 +113,7 @@ describe("hooks", () => {
 });
 
 describe("caps", () => {
-  test("a queue with a cap of one goes on as soon as an end is written", async () => {
+  test("a queue with a cap of one starts its next task as soon as an end is written", async () => {
     const task = defineTask({ name: "one", queue: "narrow", run: async (n: number) => n });
     const app = db.app({ tasks: [task], queues: { narrow: { maxConcurrency: 1 } } });
     const handles = await app.sendMany(
@@ -120,12 +123,12 @@ describe("caps", () => {
     const startedAt = performance.now();
     await app.worker({ concurrency: 5, queues: ["narrow"] }).start();
     await Promise.all(handles.map((each) => each.result({ timeoutMs: 60_000 })));
-    // Without a word about the room, each would wait for the next look, 250 ms later: 10 s in all.
+    // If an end did not report the free room, each task would wait 250 ms for the next claim: 10 s in all.
     expect(performance.now() - startedAt).toBeLessThan(8_000);
   });
 });
 
-test("a worker has one session for claims, one for ends, and one for nodes once there was a node", async () => {
+test("a worker has one session for claims and one for ends, and none for nodes before its first node", async () => {
   const task = defineTask({ name: "one", run: async (n: number) => n });
   const app = db.app({ tasks: [task] });
   await app.worker({ concurrency: 5 }).start();

@@ -10,7 +10,8 @@ const db = useDatabase();
 useCleanTables(db);
 
 const note = defineTask({ name: "note", run: (text: string) => text });
-const seldom = { resilience: { notifyPollIntervalMs: 60_000 } };
+/** A worker has to notice and claim each task: no task starts with its send, and the next poll is a minute away. */
+const seldom = { directStart: false, resilience: { notifyPollIntervalMs: 60_000 } };
 
 /** How long each task waited beyond its time, by the database's clock; the median, because this machine has other work. */
 async function medianWait(handles: readonly TaskHandle[]): Promise<number> {
@@ -74,7 +75,7 @@ test("a task sent to an idle worker starts at once, not with the next poll", asy
   expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
-test("a priority that the worker has never seen is found at once", async () => {
+test("a task with a priority that the worker has never seen starts at once", async () => {
   const app = db.app({ tasks: [note], ...seldom });
   await app.worker().start();
   await warmUp(app);
@@ -87,7 +88,7 @@ test("a priority that the worker has never seen is found at once", async () => {
   expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
-test("a queue in which nothing ever was is found at once", async () => {
+test("a task of a queue that has always been empty starts at once", async () => {
   const app = db.app({ tasks: [note], ...seldom });
   await app.worker({ queues: ["default", "quiet", "quieter", "quietest"] }).start();
   await warmUp(app);
@@ -100,11 +101,11 @@ test("a queue in which nothing ever was is found at once", async () => {
   expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
-test("a notification that gets lost is covered by the poll", async () => {
+test("the poll finds a task whose notification is lost", async () => {
   const app = db.app({ tasks: [note], resilience: { notifyPollIntervalMs: 1_000 } });
   await app.worker().start();
   await warmUp(app);
-  // As posthaste.send() does it, without its pg_notify; a priority that no claim looks at.
+  // The inserts of posthaste.send() without its pg_notify, with a priority that no claim looks at.
   const [row] = await db.sql<{ id: string }>(
     `with sent as (
        insert into posthaste.submissions (task_id, name, queue, priority, input, sent_at)
@@ -128,7 +129,7 @@ test("a task sent by posthaste.send() in SQL runs at once", async () => {
   expect(await medianWait([handle])).toBeLessThan(SOON_MS);
 });
 
-test("a task sent by SQL with a time of its own starts at that time", async () => {
+test("a task sent by SQL with a run_at starts at that time", async () => {
   const app = db.app({ tasks: [note], ...seldom });
   await app.worker().start();
   await warmUp(app);
@@ -142,7 +143,7 @@ test("a task sent by SQL with a time of its own starts at that time", async () =
   expect(await medianWait(handles)).toBeLessThan(SOON_MS);
 });
 
-test("a commit that comes late, behind where the worker has looked, is found", async () => {
+test("the worker finds a task that is committed late, behind its low-water mark", async () => {
   const app = db.app({ tasks: [note], ...seldom });
   await app.worker().start();
   await warmUp(app);
@@ -164,7 +165,7 @@ test("a commit that comes late, behind where the worker has looked, is found", a
   }
 });
 
-test("what strangers say on a queue's channel does not disturb the worker", async () => {
+test("foreign notifications on a queue's channel do not disturb the worker", async () => {
   const app = db.app({ tasks: [note], ...seldom });
   await app.worker().start();
   await warmUp(app);

@@ -1,4 +1,4 @@
-/** The oracle was written from docs/guides/workflows.md alone. Here the database is held against it. */
+/** The oracle was written from docs/guides/workflows.md alone. These tests compare the database with it. */
 import { expect, test, vi } from "vitest";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
@@ -13,7 +13,7 @@ useCleanTables(db);
 
 /** `POSTHASTE_WORKFLOW_RUNS=10000` for all of them; `POSTHASTE_WORKFLOW_SEED` is the first. */
 const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 30);
-// A tenth of that on an idle machine.
+// The tests take a tenth of that on an idle machine.
 vi.setConfig({ testTimeout: 240_000 + runs * 500 });
 const first = Number(process.env["POSTHASTE_WORKFLOW_SEED"] ?? 0);
 const BATCH = 100;
@@ -40,7 +40,7 @@ test("random graphs with random outcomes end as the oracle says", async () => {
   if (isShown) console.log(`compared ${runs} of ${runs}`);
 });
 
-test("after every event of a random history, pauses, cancels and retries among them, runs are as the oracle says", async () => {
+test("runs are as the oracle says after every event of a random history, with pauses, cancellations and retries", async () => {
   for (const seeds of batches()) {
     const found = await driveHistories(new DatabaseEngine(sql), seeds.map(randomHistory));
     expect(found.slice(0, 10)).toEqual([]);

@@ -1,4 +1,4 @@
-/** The same comparison with everything real: workers run the tasks, whose bodies end as the oracle was told. */
+/** The comparison of against-database.test.ts with real workers, whose handlers end as the oracle assumes. */
 import { expect, test, vi } from "vitest";
 import { defineTask, fail, type Posthaste } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -15,7 +15,7 @@ useCleanTables(db);
 
 /** `POSTHASTE_WORKFLOW_RUNS=500` for more of them. */
 const runs = Number(process.env["POSTHASTE_WORKFLOW_RUNS"] ?? 20);
-// A tenth of that on an idle machine.
+// The test takes a tenth of that on an idle machine.
 vi.setConfig({ testTimeout: 240_000 + runs * 500 });
 const first = Number(process.env["POSTHASTE_WORKFLOW_SEED"] ?? 0);
 const BATCH = 50;
@@ -35,7 +35,7 @@ const PLACE = `
   )
   select workflow_id as "root", path from up order by length(path) desc limit 1`;
 
-/** A body cannot let its own task expire: where the case wants that, it fails. */
+/** A handler cannot let its own task expire: where the case wants that, the task fails. */
 function withoutExpiry(end: TaskEnd): TaskEnd {
   if (end.ok || end.status !== "EXPIRED") return end;
   return { ok: false, status: "FAILED", error: { code: "TOO_LATE", message: "too late" } };
@@ -53,7 +53,7 @@ test("random graphs end as the oracle says when workers run them", async () => {
   let app: Posthaste;
   const outcome = defineTask({
     name: "outcome",
-    errors: ["BROKEN"], // and whatever else a case wants
+    errors: ["BROKEN"], // and the other codes of a case
     run: async (_input: unknown, ctx) => {
       const [place] = await sql<{ root: string; path: string }>(PLACE, [ctx.taskId]);
       const end = outcomeOf(place?.root ?? "", place?.path ?? "");

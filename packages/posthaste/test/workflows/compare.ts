@@ -1,8 +1,8 @@
-/** Where a run differs from what was expected of it. */
+/** Lists the differences between a run and the expected one. */
 import type { Outcome, PlaceState, RunState } from "./picture.ts";
 import { matches } from "./values.ts";
 
-/** A run as somebody read it. What is undefined was not read, and is not compared. */
+/** A run as an engine reports it. An undefined part was not read, and is not compared. */
 export interface ReadRun {
   readonly status: string;
   readonly nodes: { readonly [id: string]: ReadNode };
@@ -62,7 +62,7 @@ function inPlaces(path: string, expected: PlaceState, found: ReadPlace | undefin
   if (expected.status !== found.status) {
     return [`${path}: expected ${expected.status}, found ${found.status}`];
   }
-  // What stands at a SKIPPED node is seen by those who read its result, in their input.
+  // The result of a SKIPPED node is compared in the inputs of the nodes that use it.
   const outcomes =
     expected.status === "SKIPPED" ? [] : inOutcomes(path, expected.outcome, found.outcome);
   return [...outcomes, ...inInputs(path, expected, found), ...inNested(path, expected, found)];
@@ -92,7 +92,7 @@ function inOutcomes(
   return [`${where}: expected the outcome ${shown(expected)}, found ${shown(found)}`];
 }
 
-/** With a mark where the rules leave something open. */
+/** The value as JSON, with a mark where the rules leave a part open. */
 function shown(value: unknown): string {
   const text = JSON.stringify(value, (_, part: unknown) =>
     typeof part === "symbol" ? `<${part.description}>` : part,

@@ -1,4 +1,4 @@
-/** The database as an engine for the driver: without workers, its tasks begin and end as they are told. */
+/** The database as an engine for the driver: without workers, tasks begin and end as the driver says. */
 import type { TestDatabase } from "../support/database.ts";
 import type { ReadNode, ReadPlace, ReadRun } from "./compare.ts";
 import type { Engine, EventEngine, TaskAt } from "./drive.ts";
@@ -29,7 +29,7 @@ interface StoredRun {
   readonly nodes: readonly StoredNode[];
 }
 
-/** ENQUEUED stays so until the task has begun; one that waits for its retry has. */
+/** A node is ENQUEUED until its task has begun; a task that waits for its retry has begun. */
 const READ = `
   select w.workflow_id as "id", s.status, w.input,
          case when s.status = 'COMPLETED' then jsonb_build_object('ok', true, 'value', s.result)
@@ -48,7 +48,7 @@ const READ = `
     from posthaste.workflows as w join posthaste.workflow_states as s using (workflow_id)
    where w.root_id = any ($1::uuid[])`;
 
-/** As settling does it: a cancellation that was requested wins. */
+/** Ends tasks as settling does: a requested cancellation wins. */
 const END = `
   with said as materialized (
     select * from jsonb_to_recordset($1::jsonb) as said (id uuid, status text, value jsonb, error jsonb)
@@ -115,7 +115,7 @@ export class DatabaseEngine implements Engine, EventEngine {
     return this.#roots.map((id) => this.#picture(id));
   }
 
-  /** Ends go together, as one batch; what is done to runs is done one by one. */
+  /** Ends go together, as one batch; events of runs are applied one by one. */
   async apply(events: readonly (RunEvent & { readonly of: number })[]): Promise<void> {
     const begins = events.filter((event) => event.do === "start");
     if (begins.length > 0)
@@ -148,7 +148,7 @@ export class DatabaseEngine implements Engine, EventEngine {
     await this.#sql("commit");
   }
 
-  /** Reads everything, as it is now. */
+  /** Reads the current state of all runs. */
   async refresh(): Promise<void> {
     const rows = await this.#sql<StoredRun & Record<string, unknown>>(READ, [this.#roots]);
     this.#runs = new Map(rows.map((run) => [run.id, run]));
@@ -160,7 +160,7 @@ export class DatabaseEngine implements Engine, EventEngine {
     return run;
   }
 
-  /** Every task that has not ended, with where it stands. */
+  /** Every task that has not ended, with its run and its path. */
   #tasks(): (TaskAt & { readonly id: string; readonly isLined: boolean })[] {
     return this.#roots.flatMap((root, run) =>
       this.#places(root, "").flatMap(({ place, path }) =>

@@ -1,4 +1,4 @@
-/** Runs without workers: starts them, ends their tasks as told, and reads what has become of them. */
+/** Drives runs without workers: starts them, ends their tasks, and reads their state. */
 import { randomUUID } from "node:crypto";
 import type { WorkflowGraph } from "../../src/domain/workflow-graph.ts";
 import type { TestDatabase } from "../support/database.ts";
@@ -8,7 +8,7 @@ type Sql = TestDatabase["sql"];
 export interface LinedTask {
   readonly id: string;
   readonly workflowId: string;
-  /** Its name in the graph, with its number if it is an item: `parcels[3]`. */
+  /** The node's name in the graph, with the number of an item: `parcels[3]`. */
   readonly node: string;
   readonly input: unknown;
 }
@@ -39,7 +39,7 @@ export interface StoredNode {
   readonly item: number;
   readonly status: string;
   readonly taskId: string | null;
-  /** Null: it has not ended. */
+  /** Null: the node has not ended. */
   readonly result: {
     readonly ok: boolean;
     readonly value?: unknown;
@@ -47,7 +47,7 @@ export interface StoredNode {
   } | null;
 }
 
-/** Graphs that are nested come before those that nest them. Digests as the graphs name them. */
+/** Nested graphs come before the graphs that nest them. Digests are those that the graphs name. */
 export async function storeGraphs(
   sql: Sql,
   graphs: readonly { readonly digest: string; readonly graph: WorkflowGraph }[],

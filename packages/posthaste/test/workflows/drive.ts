@@ -1,4 +1,4 @@
-/** Drives random runs on an engine and says where it differs from the oracle. What an engine is, is said by two small interfaces. */
+/** Drives random runs on an engine and reports where it differs from the oracle. Two small interfaces define an engine. */
 import { differences, type ReadRun } from "./compare.ts";
 import { Sequence, type RunEvent } from "./oracle-sequence.ts";
 import type { RunState, TaskEnd } from "./picture.ts";
@@ -17,18 +17,18 @@ export interface Engine {
   start(cases: readonly WorkflowCase[]): Promise<unknown>;
   /** The node tasks of all these runs, and of the runs nested in them, that wait in the line. */
   inLine(): Promise<readonly TaskAt[]>;
-  /** Ends them, together: as one batch, where the engine has batches. */
+  /** Ends these tasks together: as one batch, where the engine has batches. */
   endTasks(batch: readonly (TaskAt & { readonly end: TaskEnd })[]): Promise<void>;
-  /** Of all runs, in the order in which they were started. What is left undefined is not compared. */
+  /** The states of all runs, in the order in which they were started. Undefined parts are not compared. */
   readStates(): Promise<readonly ReadRun[]>;
 }
 
-/** Of events at the same place in several histories: they are about different runs, so their order says nothing. */
+/** Applies the events at one place of several histories. They concern different runs, so their order has no meaning. */
 export interface EventEngine extends Pick<Engine, "start" | "inLine" | "readStates"> {
   apply(events: readonly (RunEvent & { readonly of: number })[]): Promise<void>;
 }
 
-/** Every case to its end, in batches of random size: a line for every difference. */
+/** Drives every case to its end, in batches of random size. Returns a line for every difference. */
 export async function driveToEnd(
   engine: Engine,
   cases: readonly DeterminedCase[],
@@ -44,7 +44,7 @@ export async function driveToEnd(
   return endedAs(cases, await engine.readStates());
 }
 
-/** Where runs that have ended are not what was expected of them. */
+/** Compares ended runs with the expected ones. Returns a line for every difference. */
 export function endedAs(cases: readonly DeterminedCase[], found: readonly ReadRun[]): string[] {
   return cases.flatMap((each, index) => inCase(each, each.expected, found[index]));
 }
@@ -55,7 +55,7 @@ function endOf(cases: readonly WorkflowCase[], { run, path }: TaskAt): TaskEnd {
   return of.outcomes(path);
 }
 
-/** All histories side by side, compared after every event. A history ends where it first differs. */
+/** Drives all histories side by side and compares after every event. A history ends where it first differs. */
 export async function driveHistories(
   engine: EventEngine,
   cases: readonly HistoryCase[],

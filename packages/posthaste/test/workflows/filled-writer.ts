@@ -1,4 +1,4 @@
-/** Writes JSON with holes for one node, and keeps what the holes need. */
+/** Writes JSON with holes for one node, and collects the needs of the holes. */
 import type { Json } from "../../src/domain/json.ts";
 import type { Filled, Hole, Need } from "../../src/domain/workflow-graph.ts";
 import type { Random } from "./random.ts";
@@ -9,7 +9,7 @@ type Path = Hole["path"];
 /** A node whose value can be used. */
 export interface Source {
   readonly id: string;
-  /** What its output mostly is. */
+  /** The usual form of its output. */
   readonly gives: "shape" | "list";
   /** A gate has an output only. */
   readonly hasResult: boolean;
@@ -58,7 +58,7 @@ export class FilledWriter {
     return Object.fromEntries(keys.map((key) => [key, partAt(key)]));
   }
 
-  /** So that whoever gets it can fan out over it. */
+  /** A list, so that a node that gets it can fan out over it. */
   private list(path: Path): Json {
     if (this.random.is(0.5)) return randomList(this.random, 0);
     this.holes.push(this.hole(path, { at: this.random.pick(LIST_PATHS), gives: "shape" }));
@@ -70,7 +70,7 @@ export class FilledWriter {
     return { path, from: "$item", part: "output", at: this.random.pick(SHAPE_PATHS) };
   }
 
-  /** From anywhere; with `wanted`, this part of something of that form. */
+  /** A hole from any source; with `wanted`, from a source of that form, at that path. */
   hole(path: Path, wanted?: { readonly at: Path; readonly gives: Source["gives"] }): Hole {
     const fitting = this.sources.filter(
       ({ gives }) => wanted === undefined || gives === wanted.gives,

@@ -116,7 +116,7 @@ export class GraphWriter {
     this.add({ ...facts(needs, this.nextName()), kind: "each", over, input, ...what }, "list");
   }
 
-  /** Mostly something that may be an array. */
+  /** The value to fan out over: mostly one that may be an array. */
   private over(writer: FilledWriter): Hole {
     if (this.random.is(0.06)) return writer.hole([]);
     const lists = this.sources.filter(({ gives }) => gives === "list");
@@ -138,7 +138,7 @@ export class GraphWriter {
     this.add({ id: this.nextGate(kind), needs, required, kind }, gives);
   }
 
-  /** A `then`, and often an `otherwise`. */
+  /** Writes the gate of a `then`, and often that of an `otherwise`. */
   private writeWhen(): void {
     const writer = new FilledWriter(this.random, this.sources);
     const value = this.conditionValue(writer);
@@ -164,7 +164,7 @@ export class GraphWriter {
     return writer.hole([]);
   }
 
-  /** What the holes need, the branch it stands in, and what it waits for besides. */
+  /** The needs of the holes, of the branch of the node, and of `after`. */
   private needs(writer: FilledWriter): readonly Need[] {
     if (this.whens.length > 0 && this.random.is(0.25)) {
       writer.need(this.random.pick(this.whens), "success");
@@ -205,7 +205,7 @@ export class GraphWriter {
   }
 }
 
-/** The one task of all of them: how it ends is decided by who drives the run. */
+/** The task of all nodes: the driver of the run decides how it ends. */
 const TASK: TaskFacts = {
   task: "outcome",
   queue: "default",

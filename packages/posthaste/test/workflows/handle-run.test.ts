@@ -18,7 +18,7 @@ const runs = useRuns(db);
 
 const taskA = defineTask({ name: "a", run: (): number => 1 });
 const taskB = defineTask({ name: "b", errors: ["BROKEN"], run: (): string => "" });
-/** As its runs are: b follows a, c follows b. */
+/** The workflow of the stored graph: b follows a, c follows b. */
 const chain = defineWorkflow({
   name: "chain",
   build: (flow) => {
@@ -43,12 +43,12 @@ async function waiters(): Promise<number> {
   return (await db.sql("select from posthaste.waiters")).length;
 }
 
-test("result() comes when the run ends, told and not polled for", async () => {
+test("result() resolves by a notification when the run ends, without a poll", async () => {
   const run = await started(db.app({ resilience: { notifyPollIntervalMs: 300_000 } }));
   const result = run.result({ timeoutMs: 30_000 });
   await expect.poll(waiters).toBe(1);
   await endAll();
-  // Who ended the last task tells those who wait for the run.
+  // The session that ends the last task notifies the waiters of the run.
   await db.sql("select posthaste.notify_waiters(array[$1::uuid])", [run.id]);
 
   expect(await result).toEqual({ ok: true, value: "said by c" });
@@ -58,7 +58,7 @@ test("result() comes when the run ends, told and not polled for", async () => {
   expect(await run.status()).toBe("COMPLETED");
 });
 
-test("a run that failed is a value of result() and an error of value()", async () => {
+test("result() resolves to the error of a failed run, and value() throws it", async () => {
   const run = await started();
   await runs.fail("a", "BROKEN");
 
@@ -72,7 +72,7 @@ test("a run that failed is a value of result() and an error of value()", async (
   expect(thrown).toMatchObject({ code: "WORKFLOW_FAILED", workflowId: run.id });
 });
 
-test("a run that is paused is waited for", async () => {
+test("result() waits for a paused run", async () => {
   const run = await started();
   expect(await run.pause()).toBe(true);
   const result = run.result({ timeoutMs: 30_000 });
@@ -87,7 +87,7 @@ test("a run that is paused is waited for", async () => {
   expect(await result).toMatchObject({ error: { code: "WORKFLOW_CANCELLED" } });
 });
 
-test("waiting stops when its signal aborts", async () => {
+test("result() rejects when its signal aborts, and refuses a negative timeout", async () => {
   const run = await started();
   const stop = new AbortController();
   const result = run.result({ signal: stop.signal });
@@ -97,7 +97,7 @@ test("waiting stops when its signal aborts", async () => {
   await expect(run.result({ timeoutMs: -1 })).rejects.toMatchObject({ code: "VALIDATION_FAILED" });
 });
 
-test("results() and resultFor() give what has ended, while the rest goes on", async () => {
+test("results() and resultFor() return the results of ended nodes while the run goes on", async () => {
   const run = await started();
   expect(await run.results()).toEqual({});
   expect(await run.resultFor("a")).toBeNull();
@@ -114,7 +114,7 @@ test("results() and resultFor() give what has ended, while the rest goes on", as
   expect(await run.info()).toMatchObject({ id: run.id, counts: { total: 3, completed: 1 } });
 });
 
-test("a node that the run does not have is refused, with the nearest name", async () => {
+test("resultFor() refuses a node that the run does not have, with the nearest name", async () => {
   const app = db.app();
   const id = await runs.start(graph("names", [node("fetch-order"), node("ship")]));
   const run = app.workflow(chain, id);
@@ -128,7 +128,7 @@ test("a node that the run does not have is refused, with the nearest name", asyn
   );
 });
 
-test("pause() and resume() say whether they changed anything", async () => {
+test("pause() and resume() return whether they changed the run", async () => {
   const run = await started();
   expect(await run.resume()).toBe(false);
   expect(await run.pause()).toBe(true);
@@ -142,7 +142,7 @@ test("pause() and resume() say whether they changed anything", async () => {
   expect(await run.resume()).toBe(false);
 });
 
-test("cancel() says what became of it; hooks and waiters are told of tasks that waited in the line", async () => {
+test("cancel() returns cancelled or finished, and notifies hooks and waiters of tasks that waited in the queue", async () => {
   const { hooks, about } = recordEvents();
   const app = db.app({ hooks });
   const run = await started(app);
@@ -157,7 +157,7 @@ test("cancel() says what became of it; hooks and waiters are told of tasks that 
   await expect.poll(() => about(task)).toEqual(["taskCancelled"]);
 });
 
-test("cancel() of a run of which something runs is only requested", async () => {
+test("cancel() of a run with a running task is only requested", async () => {
   const run = await started();
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks returning *)
@@ -174,7 +174,7 @@ test("cancel() of a run of which something runs is only requested", async () => 
   expect(await runs.nodes(run.id)).toEqual({ a: "FAILED", b: "SKIPPED", c: "SKIPPED" });
 });
 
-test("retryFrom() starts over, and the run can be waited for again", async () => {
+test("retryFrom() starts a failed node over, and value() returns the new result", async () => {
   const run = await started();
   await runs.complete("a");
   await runs.fail("b");
@@ -187,7 +187,7 @@ test("retryFrom() starts over, and the run can be waited for again", async () =>
   expect(await run.value()).toBe("after all");
 });
 
-test("retryFrom() says why it does not", async () => {
+test("retryFrom() refuses a node or run that it cannot start over, with the reason", async () => {
   const app = db.app();
   const refusal = async (name: string, of = run): Promise<string> => {
     const error: unknown = await of.retryFrom(name as "a").catch((thrown: unknown) => thrown);
@@ -203,7 +203,7 @@ test("retryFrom() says why it does not", async () => {
   await runs.fail("b");
   expect(await refusal("a")).toContain('found that "a" is COMPLETED: name the node that failed');
   expect(await refusal("bb")).toContain("has no node");
-  await expect((run.retryFrom as () => Promise<void>)()).rejects.toThrow("one or several");
+  await expect((run.retryFrom as () => Promise<void>)()).rejects.toThrow("a list of such ids");
 
   const inner = graph("inner", [node("core")]);
   const outer = await runs.start([inner, graph("outer", [nested("deep", inner)])]);
@@ -221,15 +221,15 @@ test("retryFrom() says why it does not", async () => {
   );
   await db.sql("select posthaste.pause_workflow($1)", [side]);
   expect(await refusal("x", app.workflow(chain, side))).toContain(
-    'node "y", which would start over too, is still under way',
+    'node "y", which would start over too, is still running',
   );
 
   const cancelled = await started(app);
   await cancelled.cancel();
-  expect(await refusal("a", cancelled)).toContain("what was cancelled stays so");
+  expect(await refusal("a", cancelled)).toContain("a cancelled run stays cancelled");
 });
 
-test("a run that does not exist is WORKFLOW_NOT_FOUND, however it is asked for", async () => {
+test("every method of a handle rejects with WORKFLOW_NOT_FOUND if the run does not exist", async () => {
   const run = db.app().workflow(chain, randomUUID());
   const asked = [
     run.status(),
@@ -250,6 +250,6 @@ test("a run that does not exist is WORKFLOW_NOT_FOUND, however it is asked for",
   );
 });
 
-test("an id that is none is refused", () => {
+test("workflow() refuses an invalid id", () => {
   expect(() => db.app().workflow(chain, "7")).toThrow("there is no such run");
 });

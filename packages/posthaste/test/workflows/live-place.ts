@@ -60,7 +60,7 @@ export class Place {
     this.run = null;
   }
 
-  /** Without what is nested in it: all that others need to know. */
+  /** The state without nested runs: all that other nodes need. */
   get state(): PlaceState {
     return { status: this.status, outcome: this.outcome };
   }
@@ -77,7 +77,7 @@ export class Place {
 export class LiveNode extends Place {
   readonly node: GraphNode;
   items: Place[] | null = null;
-  /** In the step that is being taken. */
+  /** Whether the node was started in the current step. */
   wasStarted = false;
 
   constructor(node: GraphNode, path: string) {
@@ -90,7 +90,7 @@ export class LiveNode extends Place {
     return kind === "task" || kind === "workflow" || kind === "each" ? this.node : null;
   }
 
-  /** The node, or its items: what has a task or a nested run. */
+  /** The node or its items: the places that have a task or a nested run. */
   get places(): readonly Place[] {
     return this.node.kind === "each" ? (this.items ?? []) : [this];
   }
@@ -106,7 +106,7 @@ export class LiveNode extends Place {
     this.items = null;
   }
 
-  /** Rule 20: of a fan-out only the FAILED items are run again. */
+  /** Rule 20: a fan-out runs only its FAILED items again. */
   resetForRetry(): void {
     if (this.items === null) {
       this.reset("PENDING");

@@ -1,4 +1,4 @@
-/** A run that is under way: what it does when something has changed, and what is done to it. */
+/** A run that is under way: it advances after a change, and can be paused, resumed, cancelled and retried. */
 import type { WorkflowGraph } from "../../src/domain/workflow-graph.ts";
 import {
   WORKFLOW_TERMINAL_STATES,
@@ -24,7 +24,7 @@ interface Facts {
   readonly graphs: Graphs;
   readonly graph: WorkflowGraph;
   readonly input: Value;
-  /** Of the node or item that it is nested in; of the root run empty. */
+  /** The path of the node or item that the run is nested in; empty for the root run. */
   readonly path: string;
   readonly parent?: LiveRun;
 }
@@ -36,7 +36,7 @@ export class LiveRun {
   status: WorkflowStatus = "RUNNING";
   private isCancelling = false;
   outcome: Outcome | null = null;
-  /** In the step that is being taken: the node whose failure paused the run, if others may have changed before it. */
+  /** The node whose failure paused the run in the current step, if others may have changed before it. */
   private pausedBy: LiveNode | null = null;
 
   constructor(facts: Facts) {
@@ -50,12 +50,12 @@ export class LiveRun {
     return WORKFLOW_TERMINAL_STATES.includes(this.status);
   }
 
-  /** Rule 15: only then something of it starts. */
+  /** Rule 15: nodes start only while this holds. */
   private get mayStart(): boolean {
     return this.status === "RUNNING" && !this.isCancelling;
   }
 
-  /** Everything that follows from what has changed. `cause`: the path of the task that ended, if that was it. */
+  /** Applies all consequences of a change. `cause`: the path of the task that ended, if its end was the change. */
   advance(cause: string | null): void {
     if (this.hasEnded) return;
     for (const node of this.nodes) {
@@ -85,7 +85,7 @@ export class LiveRun {
     else node.status = "READY";
   }
 
-  /** A gate starts nothing, so it is decided in a paused run, too: what becomes impossible is SKIPPED there (rule 15). */
+  /** A gate starts nothing, so it is decided in a paused run, too: impossible nodes are SKIPPED there (rule 15). */
   private decideGate(place: LiveNode, sources: Sources): void {
     const { node } = place;
     if (node.kind === "any" || node.kind === "quorum") {
@@ -250,7 +250,7 @@ export class LiveRun {
     return this.nodes.flatMap((node) => node.places);
   }
 
-  /** With those of the runs nested in it. */
+  /** The places of the run and of the runs nested in it. */
   places(): Place[] {
     return this.ownPlaces().flatMap((place) => [place, ...(place.run?.places() ?? [])]);
   }

@@ -1,15 +1,16 @@
-/** Whoever ends the task of a node moves its run, in the same commit: workers, the reaper, operators, a body's own transaction. */
+/** The transaction that ends the task of a node advances its run: that of a worker, the reaper, an operator or a handler. */
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { expect, test, vi } from "vitest";
+import { z } from "zod";
 import { defineTask, defineWorkflow, type Posthaste } from "../../src/index.ts";
-import { databaseAt, readConfig } from "../../src/domain/config.ts";
-import { Database } from "../../src/engine/database.ts";
-import { hookRunner } from "../../src/engine/hooks.ts";
-import { runPasses } from "../../src/reaper/passes.ts";
+import { databaseAt, readConfig } from "../../src/config/config.ts";
+import { Database } from "../../src/database/database.ts";
+import { hookRunner } from "../../src/hooks/hook-runner.ts";
+import { runPasses } from "../../src/recovery/passes.ts";
 import { useDatabase } from "../support/database.ts";
 import { gate } from "../support/gate.ts";
-import { silentLogger } from "../support/loggers.ts";
+import { recordingLogger, silentLogger } from "../support/loggers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const db = useDatabase();
@@ -29,7 +30,7 @@ const waiting = defineTask({
   },
 });
 
-/** A node that is only good for a moment, and one that looks at how it ended. */
+/** A node that expires after `goodForMs`, and a node that gets its result. */
 function short(queue: string, goodForMs: number) {
   return defineWorkflow({
     name: `short-${queue}-${goodForMs}`,
@@ -77,7 +78,7 @@ async function endsExpired(app: Posthaste, id: string): Promise<void> {
   });
 }
 
-test("a node that its worker claims too late has expired, and its run goes on", async () => {
+test("a node that a worker claims too late expires, and its run advances", async () => {
   const app = db.app({ tasks: [quick, look] });
   const run = await app.start(short("default", 1));
   await db.sql("select pg_sleep(0.02)");
@@ -87,7 +88,28 @@ test("a node that its worker claims too late has expired, and its run goes on", 
   expect(a?.attempts).toEqual([]);
 });
 
-test("a node that expires in a worker's buffer has expired, and its run goes on", async () => {
+test("a node that a worker claims too late is logged as expired, and the hook and waiters are notified", async () => {
+  const expired: string[] = [];
+  const logger = recordingLogger();
+  const hooks = { taskExpired: ({ id }: { readonly id: string }) => void expired.push(id) };
+  // Only a notification can end the wait in time.
+  const resilience = { notifyPollIntervalMs: 300_000 };
+  const app = db.app({ tasks: [quick, look], hooks, logger, resilience });
+  const run = await app.start(short("default", 1));
+  const [a] = await run.nodes();
+  const result = app.task(quick, a?.taskId ?? "").result({ timeoutMs: 25_000 });
+  await db.sql("select pg_sleep(0.02)");
+  await app.worker({ concurrency: 2 }).start();
+
+  expect(await result).toMatchObject({ ok: false, error: { code: "TASK_EXPIRED" } });
+  await waitUntil("the hook", async () => expired.length > 0);
+  expect(expired).toEqual([a?.taskId]);
+  expect(logger.lines.filter(({ message }) => message.startsWith("task expired"))).toMatchObject([
+    { fields: { task: a?.taskId, name: "quick" } },
+  ]);
+});
+
+test("a node whose deadline passes in the prefetch buffer expires, and its run advances", async () => {
   const app = db.app({ tasks: [quick, look, waiting], prefetchBuffer: 5 });
   await app.worker({ concurrency: 1 }).start();
   const holder = await app.send(waiting);
@@ -102,7 +124,7 @@ test("a node that expires in a worker's buffer has expired, and its run goes on"
   await endsExpired(app, run.id);
 });
 
-test("a node that nobody claims is found by the reaper when it has expired, and its run goes on", async () => {
+test("the reaper expires a node that no worker claims, and its run advances", async () => {
   const app = db.app({ tasks: [quick, look] });
   const run = await app.start(short("nobody", 1));
   await db.sql("select pg_sleep(0.02)");
@@ -123,7 +145,7 @@ test.each([
   ["cancel", "select posthaste.cancel($1)", "TASK_CANCELLED"],
   ["fail", "select posthaste.fail($1, 'GIVEN_UP')", "GIVEN_UP"],
 ])(
-  "an operator's %s of a node's task moves its run, in the operator's transaction",
+  "an operator's %s of a node's task advances its run, in the operator's transaction",
   async (_, statement, code) => {
     const app = db.app({ tasks: [quick, look] });
     const run = await app.start(two);
@@ -138,7 +160,7 @@ test.each([
   },
 );
 
-test("two sources of a join that end at the same moment start it once", async () => {
+test("two nodes that fail at the same moment skip their common dependent and fail the run", async () => {
   const join = defineWorkflow({
     name: "join",
     build: (flow) => {
@@ -160,7 +182,40 @@ test("two sources of a join that end at the same moment start it once", async ()
   expect(await run.status()).toBe("FAILED");
 });
 
-test("a run that somebody holds locked holds up no plain task", async () => {
+test("two nodes that end at the same moment on two workers start their common dependent once", async () => {
+  const RUNS = 25;
+  const joined: number[] = [];
+  const meetings = Array.from({ length: RUNS }, () => ({ ...gate(), isSecond: false }));
+  const meet = defineTask({
+    name: "meet",
+    run: async ({ n }: { readonly n: number }) => {
+      const meeting = meetings[n];
+      if (meeting?.isSecond === true) meeting.open();
+      else if (meeting !== undefined) meeting.isSecond = true;
+      await meeting?.opened;
+      return n;
+    },
+  });
+  const join = defineTask({
+    name: "join",
+    run: ({ at: [n] }: { readonly at: readonly [number, number] }) => joined.push(n),
+  });
+  const workflow = defineWorkflow({
+    name: "meetings",
+    input: z.object({ n: z.number() }),
+    build: (flow, { n }) => {
+      const [a, b] = [flow.node("a", meet, { n }), flow.node("b", meet, { n })];
+      return flow.node("c", join, { at: [a.output, b.output] }).output;
+    },
+  });
+  const [one, other] = [db.app({ tasks: [meet, join] }), db.app({ tasks: [meet, join] })];
+  for (const app of [one, other]) await app.worker({ concurrency: RUNS }).start();
+  const runs = await Promise.all(meetings.map((_, n) => one.start(workflow, { n })));
+  await Promise.all(runs.map((run) => run.value({ timeoutMs: 30_000 })));
+  expect(joined.toSorted((a, b) => a - b)).toEqual(meetings.map((_, n) => n));
+});
+
+test("plain tasks complete while another session holds the lock of a run", async () => {
   const app = db.app({ tasks: [quick, look] });
   const run = await app.start(two);
   const holder = await openTransaction();
@@ -169,7 +224,7 @@ test("a run that somebody holds locked holds up no plain task", async () => {
   ]);
   await app.worker({ concurrency: 3 }).start();
   await waitUntil(
-    "the node's body to end",
+    "the handler of the node to end",
     async () => (await run.nodes())[0]?.attempts.length === 1,
   );
   const sent = await app.sendMany(
@@ -183,7 +238,7 @@ test("a run that somebody holds locked holds up no plain task", async () => {
   expect(await run.result()).toEqual({ ok: true, value: { ok: true, value: 1 } });
 });
 
-test("a body that completes its task in a transaction moves the run with it, or not at all", async () => {
+test("ctx.complete() in a handler's transaction advances the run when the transaction commits, and not before", async () => {
   const pool = new pg.Pool({ connectionString: db.url, max: 2 });
   const [isOpen, mayCommit] = [gate(), gate()];
   const own = defineTask({

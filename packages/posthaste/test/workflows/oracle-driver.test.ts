@@ -1,4 +1,4 @@
-/** The driver finds what is wrong: run on the oracle itself as an engine, whole, and with one rule broken. */
+/** The driver finds errors: it drives the oracle itself as an engine, correct and with one rule broken. */
 import { expect, test, vi } from "vitest";
 import type { ReadRun } from "./compare.ts";
 import { driveHistories, driveToEnd, type Engine, type EventEngine } from "./drive.ts";
@@ -11,7 +11,7 @@ import { randomHistory } from "./random-histories.ts";
 import { smallestCase } from "./smaller-case.ts";
 import { readCase, writeCase } from "./written-case.ts";
 
-/** The oracle, step by step. Those who break a rule change what is read. */
+/** The oracle as an engine, step by step. `read` may break a rule in the states that it returns. */
 class ModelEngine implements Engine, EventEngine {
   private sequences: Sequence[] = [];
   private readonly read: (state: RunState) => ReadRun;
@@ -45,7 +45,7 @@ class ModelEngine implements Engine, EventEngine {
   }
 }
 
-/** A fan-out with a failed item is said to be COMPLETED. */
+/** Reports a fan-out with a failed item as COMPLETED. */
 function withForgottenItems(state: RunState): ReadRun {
   const nodes = Object.entries(state.nodes).map(([id, node]) => {
     const hasFailedItem = node.items?.some(({ status }) => status === "FAILED") === true;
@@ -54,29 +54,29 @@ function withForgottenItems(state: RunState): ReadRun {
   return { ...state, nodes: Object.fromEntries(nodes) };
 }
 
-// A second on an idle machine.
+// The tests take a second on an idle machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const seeds = Array.from({ length: 50 }, (_, seed) => seed);
 
-test("an engine that keeps the rules differs nowhere at the end", async () => {
+test("driveToEnd() finds no difference in an engine that keeps the rules", async () => {
   const cases = seeds.map(randomCase);
   expect(await driveToEnd(new ModelEngine(), cases, new Random(1))).toEqual([]);
 });
 
-test("an engine that breaks a rule is found, with the case, the place and what was expected", async () => {
+test("driveToEnd() reports a broken rule with its case, its place and the expected status", async () => {
   const cases = seeds.map(randomCase);
   const found = await driveToEnd(new ModelEngine(withForgottenItems), cases, new Random(1));
   expect(found.length).toBeGreaterThan(0);
   expect(found[0]).toMatch(/^case \d+\.\d, at the end: \w: expected FAILED, found COMPLETED$/);
 });
 
-test("an engine that keeps the rules differs after no event", async () => {
+test("driveHistories() finds no difference in an engine that keeps the rules", async () => {
   const cases = seeds.map(randomHistory);
   expect(await driveHistories(new ModelEngine(), cases)).toEqual([]);
 });
 
-test("an engine that breaks a rule is found after the event that shows it", async () => {
+test("driveHistories() reports a broken rule after the event that shows it", async () => {
   const cases = seeds.map(randomHistory);
   const found = await driveHistories(new ModelEngine(withForgottenItems), cases);
   // Items of nested runs can fail at the start, all others fail with the end of a task.
@@ -85,7 +85,7 @@ test("an engine that breaks a rule is found after the event that shows it", asyn
   expect(afterEnds[0]).toMatch(/: expected (?:FAILED|RUNNING), found COMPLETED$/);
 });
 
-test("a case that fails is made smaller: a fan-out and what it needs is left", async () => {
+test("smallestCase() reduces a failing case to a fan-out and its needs", async () => {
   const fails = async (each: WorkflowCase): Promise<boolean> => {
     const sequence = new Sequence(each);
     for (let tasks = sequence.situation.inLine; tasks.length > 0;) {
@@ -107,7 +107,7 @@ test("a case that fails is made smaller: a fan-out and what it needs is left", a
   expect(Math.min(...sizes)).toBe(1);
 });
 
-test("a case can be written down and read again", () => {
+test("readCase() reads the case that writeCase() wrote", () => {
   for (const each of seeds.map(randomCase)) {
     const { graphs, graph, input, outcomes } = readCase(writeCase(each));
     expect(expectedRun(graphs, graph, input, outcomes), each.name).toEqual(each.expected);

@@ -12,7 +12,7 @@ function run(graph: WorkflowGraph, named: { readonly [path: string]: TaskEnd } =
 
 const chain = [task("a"), task("b", output("a")), task("c")];
 
-test("13: a FAILED node stops nothing but what needs its success; then the run is FAILED", () => {
+test("13: a FAILED node stops only the nodes that need its success; then the run is FAILED", () => {
   const { status, nodes } = run(graphOf(chain), { a: failed() });
   expect([status, nodes["b"]?.status, nodes["c"]?.status]).toEqual([
     "FAILED",
@@ -25,27 +25,27 @@ test("16: a run is COMPLETED if no node FAILED", () => {
   expect(run(graphOf(chain)).status).toBe("COMPLETED");
 });
 
-test("16: with success.optional, these nodes may fail", () => {
+test("16: a run is COMPLETED if only nodes of success.optional FAILED", () => {
   const graph = graphOf(chain, { success: { optional: ["a"] } });
   expect(run(graph, { a: failed() }).status).toBe("COMPLETED");
   expect(run(graph, { a: failed(), c: failed() }).status).toBe("FAILED");
 });
 
-test("16: with success.cases, all nodes of at least one case are COMPLETED, whatever became of the others", () => {
+test("16: a run with success.cases is COMPLETED if all nodes of at least one case are", () => {
   const graph = graphOf(chain, { success: { cases: [["a", "b"], ["c"]] } });
   expect(run(graph, { a: failed() }).status).toBe("COMPLETED");
   expect(run(graph, { c: failed() }).status).toBe("COMPLETED");
   expect(run(graph, { a: failed(), c: failed() }).status).toBe("FAILED");
 });
 
-test("17: the result is what build returned; a part whose node is not COMPLETED is left out", () => {
+test("17: the result of a run is the value that build returned, without the parts whose node is not COMPLETED", () => {
   const parts = { a: output("a"), deep: [output("b"), output("c")], audit: result("c", "ok") };
   const graph = graphOf(chain, { success: { optional: ["a"] }, output: parts });
   expect(run(graph, { a: ok(1) }).outcome).toEqual(ok({ a: 1, deep: ["b", "c"], audit: true }));
   expect(run(graph, { a: failed() }).outcome).toEqual(ok({ deep: [null, "c"], audit: true }));
 });
 
-test("18: the error is WORKFLOW_FAILED and names the first failed node that is not optional", () => {
+test("18: the error of a run is WORKFLOW_FAILED and names the first failed node that is not optional", () => {
   const graph = graphOf(chain, { success: { optional: ["a"] } });
   const { outcome } = run(graph, { a: failed(), c: failed("LAST") });
   const error = { code: "LAST", message: "no" };
@@ -53,7 +53,7 @@ test("18: the error is WORKFLOW_FAILED and names the first failed node that is n
   expect(outcome?.ok === false && matches(outcome.error, found)).toBe(true);
 });
 
-test("18: with cases, it is the first that belongs to a case", () => {
+test("18: the error of a run with cases names the first failed node that belongs to a case", () => {
   const graph = graphOf(chain, { success: { cases: [["c"]] } });
   const { outcome } = run(graph, { a: failed(), c: EXPIRED });
   expect(outcome).toMatchObject({ ok: false, error: { code: "WORKFLOW_FAILED" } });
@@ -62,7 +62,7 @@ test("18: with cases, it is the first that belongs to a case", () => {
   });
 });
 
-test("18: if there is none, it is WORKFLOW_SUCCESS_CASE_NOT_MET", () => {
+test("18: the error of a run is WORKFLOW_SUCCESS_CASE_NOT_MET if no node of a case failed", () => {
   const graph = graphOf(chain, { success: { cases: [["b"]] } });
   const { status, outcome } = run(graph, { a: failed() });
   expect(status).toBe("FAILED");

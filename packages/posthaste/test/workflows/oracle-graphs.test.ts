@@ -1,4 +1,4 @@
-/** The random graphs are valid, and so different that they show something. */
+/** Random graphs are valid, and cover every kind of node, state, error and event. */
 import { expect, test } from "vitest";
 import type { Filled, GraphNode, Hole, WorkflowGraph } from "../../src/domain/workflow-graph.ts";
 import { expectedAfter } from "./oracle-sequence.ts";
@@ -22,21 +22,21 @@ function holesOf(node: GraphNode): readonly Hole[] {
   return typeof until === "object" && until !== null ? [until, ...input] : input;
 }
 
-/** The places of holes: null in the template. */
+/** The part of the template at the place of a hole: null. */
 function templateAt({ template }: Filled, hole: Hole): unknown {
   let part: unknown = template;
   for (const key of hole.path) part = (part as Record<string | number, unknown>)[key];
   return part;
 }
 
-test("a seed names a case", () => {
+test("randomCase() and randomHistory() make the same case from the same seed", () => {
   const [one, other] = [randomCase(7), randomCase(7)];
   expect(JSON.stringify(one)).toBe(JSON.stringify(other));
   expect(one.outcomes("a/b[1]")).toEqual(other.outcomes("a/b[1]"));
   expect(randomHistory(7).history).toEqual(randomHistory(7).history);
 });
 
-test("graphs are valid: at most 12 nodes, each behind all that it needs, every hole with its need", () => {
+test("random graphs have at most 12 nodes, every node after its needs, and a need for every hole", () => {
   for (const graph of [...cases, ...histories].flatMap(graphsOf)) {
     expect(problemsOf(graph)).toEqual([]);
   }
@@ -74,7 +74,7 @@ function misplacedHoles(filled: Filled): string[] {
   return misplaced.map(({ path }) => `no null at ${path.join(".")}`);
 }
 
-test("nested graphs are there, under their digests", () => {
+test("a random case has all its nested graphs, under their digests", () => {
   for (const each of cases) {
     const digests = [...each.graphs.values()].map(digestOf);
     expect([...each.graphs.keys()]).toEqual(digests);
@@ -108,7 +108,7 @@ const MUST_HAPPEN = [
   ...["task", "workflow", "each"].map((kind) => `${kind} FAILED`),
 ];
 
-test("all of it happens: every kind in every state, every error, nesting and fan-outs of every size", () => {
+test("random cases cover every kind in every state, every error, nesting and fan-outs of every size", () => {
   const happened = new Set<string>();
   const note = (what: string): void => void happened.add(what);
   const kindsOf = ({ nodes }: WorkflowGraph): Map<string, string> =>
@@ -146,7 +146,7 @@ function notePlace(place: PlaceState, note: (what: string) => void): void {
   if (text.includes("UPSTREAM_SKIPPED")) note("UPSTREAM_SKIPPED in an input");
 }
 
-test("every event happens, to root runs and to nested ones, and runs end in every way", () => {
+test("random histories cover every event of root and nested runs, and every end of a run", () => {
   const happened = new Set<string>();
   for (const each of histories) {
     for (const event of each.history) {

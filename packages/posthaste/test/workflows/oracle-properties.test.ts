@@ -1,4 +1,4 @@
-/** What follows from the rules of workflows for every run, on random ones. A failure names the seed of its case. */
+/** Properties that follow from the rules of workflows, checked on random runs. A failure names the seed of its case. */
 import { expect, test, vi } from "vitest";
 import type { GraphNode, WorkflowGraph } from "../../src/domain/workflow-graph.ts";
 import {
@@ -15,14 +15,14 @@ import { randomHistory, runsIn } from "./random-histories.ts";
 import { randomEnd } from "./random-values.ts";
 import { Undetermined } from "./values.ts";
 
-// A second on an idle machine.
+// The tests take a second on an idle machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const CASES = 150;
 const seeds = Array.from({ length: CASES }, (_, seed) => seed);
 const cases = seeds.map(randomCase);
 
-/** Every run of a case with its graph, the nested ones too. */
+/** Every run of a case with its graph, also the nested runs. */
 function runsOf({ graphs, graph, expected }: DeterminedCase): [WorkflowGraph, RunState][] {
   const found: [WorkflowGraph, RunState][] = [];
   const visit = (of: WorkflowGraph, run: RunState): void => {
@@ -45,7 +45,7 @@ function forEveryRun(check: (graph: WorkflowGraph, run: RunState, seed: number) 
   }
 }
 
-test("when everything has ended, every node has", () => {
+test("every node of an ended run has ended", () => {
   forEveryRun((graph, run, seed) => {
     expect(Object.keys(run.nodes), `seed ${seed}`).toEqual(graph.nodes.map(({ id }) => id));
     const open = Object.values(run.nodes).filter(
@@ -55,7 +55,7 @@ test("when everything has ended, every node has", () => {
   });
 });
 
-test("without cases, a run is COMPLETED exactly if no node FAILED that is not optional", () => {
+test("a run without cases is COMPLETED exactly if no node FAILED except optional ones", () => {
   forEveryRun((graph, run, seed) => {
     if (graph.success?.cases) return;
     const optional = graph.success?.optional ?? [];
@@ -66,7 +66,7 @@ test("without cases, a run is COMPLETED exactly if no node FAILED that is not op
   });
 });
 
-test("exactly those nodes are SKIPPED of which a need was lost, and conditions that did not hold", () => {
+test("a node is SKIPPED exactly if its needs became impossible, or if it is a condition that did not hold", () => {
   forEveryRun((graph, run, seed) => {
     const isLost = (need: GraphNode["needs"][number]): boolean =>
       need.accepts === "success" && run.nodes[need.node]?.status !== "COMPLETED";
@@ -80,7 +80,7 @@ test("exactly those nodes are SKIPPED of which a need was lost, and conditions t
   });
 });
 
-test("nobody misses a node that nobody needs", () => {
+test("the removal of a node that no other needs changes no other node", () => {
   let removed = 0;
   for (const [seed, { graphs, graph, input, outcomes, expected }] of cases.entries()) {
     const inUse = [
@@ -99,7 +99,7 @@ test("nobody misses a node that nobody needs", () => {
   expect(removed).toBeGreaterThan(CASES / 2);
 });
 
-/** Until nothing is left to do: a random task begins or ends, and now and then the run is paused for a moment. */
+/** Begins and ends random tasks until none is left, and now and then pauses the run for a moment. */
 function drive(sequence: Sequence, random: Random, ends: (path: string) => TaskEnd): void {
   for (;;) {
     const { inLine, begun } = sequence.situation;
@@ -119,7 +119,7 @@ function pauseAndResume(sequence: Sequence, random: Random): void {
   sequence.apply({ do: "resume", run: "" });
 }
 
-test("in whatever order tasks end, and however often the run is paused, the states are the same", () => {
+test("the states of a run depend neither on the order in which tasks end nor on pauses", () => {
   for (const [seed, { expected, outcomes, ...workflow }] of cases.entries()) {
     const sequence = new Sequence(workflow);
     drive(sequence, new Random(seed), outcomes);
@@ -197,7 +197,7 @@ function sequenceOrNull<T>(make: () => T): T | null {
   }
 }
 
-test("after every event: ended runs have ended nodes, paused ones nothing in the line, cancelled ones no new tasks", () => {
+test("after every event, ended runs have only ended nodes, and paused or cancelled runs have no task in the queue", () => {
   for (const seed of seeds.slice(0, 100)) {
     const { history, ...workflow } = randomHistory(seed);
     const sequence = new Sequence(workflow);

@@ -1,4 +1,4 @@
-/** The oracle against the rules of docs/guides/workflows.md, one by one: what becomes of a run when everything has ended. */
+/** The oracle against the rules of docs/guides/workflows.md, one by one: the state of a run when everything has ended. */
 import { expect, test } from "vitest";
 import type { Json } from "../../src/domain/json.ts";
 import type { GraphNode, WorkflowGraph } from "../../src/domain/workflow-graph.ts";
@@ -62,7 +62,7 @@ test("2: a node is SKIPPED as soon as something that it needs has become impossi
   expect(statuses(byAny, bothFailed)).toBe("a FAILED, b FAILED, j SKIPPED, c SKIPPED");
 });
 
-test("3: skipping goes on, and whoever only needs the end runs and gets UPSTREAM_SKIPPED", () => {
+test("3: a node that needs the success of a SKIPPED node is SKIPPED, and a node that only needs its end gets UPSTREAM_SKIPPED", () => {
   const nodes = [
     task("a"),
     task("b", output("a")),
@@ -76,7 +76,7 @@ test("3: skipping goes on, and whoever only needs the end runs and gets UPSTREAM
   });
 });
 
-test("3: whoever only needs the end of a FAILED node gets its error", () => {
+test("3: a node that only needs the end of a FAILED node gets its error", () => {
   const nodes = [task("a"), task("b", { of: result("a"), ok: result("a", "ok") })];
   expect(run(graphOf(nodes), { a: failed("GONE") }).nodes["b"]?.input).toEqual({
     of: { ok: false, error: { code: "GONE", message: "no" } },
@@ -88,13 +88,13 @@ test("3: whoever only needs the end of a FAILED node gets its error", () => {
   });
 });
 
-test("4: if both .output and .result of a node go into one node, it needs the success", () => {
+test("4: a node that uses both .output and .result of a source needs its success", () => {
   const node = task("b", { one: result("a"), other: output("a") });
   expect(node.needs).toEqual([{ node: "a", accepts: "success" }]);
   expect(statuses([task("a"), node], { a: failed() })).toBe("a FAILED, b SKIPPED");
 });
 
-test("5: a join is met by enough of its sources, whatever becomes of the others", () => {
+test("5: a join is met by enough of its sources, however the others end", () => {
   const sources = [task("a"), task("b"), task("c")];
   const nodes = [...sources, quorum("q", 2, "c", "b", "a"), task("d", output("q"))];
   const picture = run(graphOf(nodes), { b: failed() });
@@ -104,7 +104,7 @@ test("5: a join is met by enough of its sources, whatever becomes of the others"
   expect(onlyOne.nodes["d"]).toMatchObject({ status: "COMPLETED", input: "b" });
 });
 
-test("5: which sources were COMPLETED at that moment is open if more are than were needed", () => {
+test("5: the output of a join is open if more sources are COMPLETED than it needs", () => {
   const nodes = [task("a"), task("b"), anyOf("j", "a", "b"), task("c", { of: output("j") })];
   expect(run(graphOf(nodes)).nodes["c"]?.input).toEqual({ of: OPEN });
 });
@@ -119,7 +119,7 @@ test.each([
   [null, false],
   [0, false],
   ["", false],
-])("6: %j is as true as in JavaScript: %s", (value, isTrue) => {
+])("6: a condition on %j holds as in JavaScript: %s", (value, isTrue) => {
   const nodes = [
     task("a"),
     when("$when1", output("a", "x")),
@@ -132,7 +132,7 @@ test.each([
   expect(states["otherwise"]?.status).toBe(isTrue ? "SKIPPED" : "COMPLETED");
 });
 
-test("6: a missing value is false, a source that FAILED or was SKIPPED skips both", () => {
+test("6: a condition on a missing value does not hold, and a FAILED source skips both branches", () => {
   const nodes = [
     task("a"),
     when("$when1", output("a", "x", "y")),
@@ -143,7 +143,7 @@ test("6: a missing value is false, a source that FAILED or was SKIPPED skips bot
   expect(statuses(nodes, { a: failed() })).toBe("a FAILED, $when1 SKIPPED, $when2 SKIPPED");
 });
 
-test("6: flow.equals compares", () => {
+test("6: flow.equals compares whole values", () => {
   const nodes = (equals: Json): GraphNode[] => [task("a"), when("$when1", output("a"), { equals })];
   const value = { a: ok({ x: [1, "2"], y: null }) };
   expect(statuses(nodes({ y: null, x: [1, "2"] }), value)).toBe("a COMPLETED, $when1 COMPLETED");
@@ -151,7 +151,7 @@ test("6: flow.equals compares", () => {
   expect(statuses(nodes({ x: [1, "2"] }), value)).toBe("a COMPLETED, $when1 SKIPPED");
 });
 
-test("7: a value that is missing is left out of an object, and is null in an array", () => {
+test("7: a missing value is left out of an object, and is null in an array", () => {
   const gone = output("a", "gone", 0);
   const node = task("b", { x: gone, deep: { y: [gone, 1], z: gone }, there: output("a", "null") });
   const picture = run(graphOf([task("a"), node]), { a: ok({ null: null }) });
@@ -190,14 +190,14 @@ test("10: flow.each makes one task for every item, and is COMPLETED with their o
   expect(states["b"]?.input).toEqual(["e[0]", "second"]);
 });
 
-test("10: with no items, at once", () => {
+test("10: flow.each with no items is COMPLETED at once", () => {
   const nodes = [each("e", output("$input")), task("b", output("e"))];
   const states = run(graphOf(nodes), {}, []).nodes;
   expect(states["e"]).toMatchObject({ status: "COMPLETED", outcome: { ok: true, value: [] } });
   expect(states["b"]?.input).toEqual([]);
 });
 
-test("10: if items FAILED, the node is FAILED with WORKFLOW_ITEMS_FAILED, and .results has them all", () => {
+test("10: a fan-out with FAILED items is FAILED with WORKFLOW_ITEMS_FAILED, and .results has the results of all items", () => {
   const nodes = [
     each("e", output("$input")),
     task("b", output("e")),
@@ -233,7 +233,7 @@ test.each([[{ 0: 1 }], ["text"], [null], [7]])(
 );
 
 test.each([["soon"], ["tomorrow"], [5], [null]])(
-  "11: the value for goodUntil is not an instant: %j",
+  "11: a node whose goodUntil is not an instant is FAILED with WORKFLOW_ENQUEUE_FAILED: %j",
   (value) => {
     const graph = graphOf([task("a", null, { goodUntil: output("$input") })]);
     expect(code(run(graph, {}, value).nodes["a"])).toBe("WORKFLOW_ENQUEUE_FAILED");

@@ -1,4 +1,4 @@
-/** The oracle against the rules of docs/guides/workflows.md that are about order: what each event makes of a run. */
+/** The oracle against the rules of docs/guides/workflows.md about order: the state of a run after each event. */
 import { expect, test } from "vitest";
 import type { Json } from "../../src/domain/json.ts";
 import type { WorkflowGraph } from "../../src/domain/workflow-graph.ts";
@@ -55,7 +55,7 @@ test("1: a node that needs nothing starts with the run", () => {
   expect(after(graphOf(chain), [end("a")]).inLine).toEqual(["b"]);
 });
 
-test("2: SKIPPED as soon as it has become impossible, while other sources still run", () => {
+test("2: a join is SKIPPED as soon as it has become impossible, while other sources still run", () => {
   const sources = [task("a"), task("b"), task("c")];
   const graph = graphOf([...sources, quorum("q", 2, "a", "b", "c"), task("d", output("q"))]);
   const one = [end("a", failed())];
@@ -64,7 +64,7 @@ test("2: SKIPPED as soon as it has become impossible, while other sources still 
   expect(seen(after(graph, two))).toMatch("c ENQUEUED, q SKIPPED, d SKIPPED");
 });
 
-test("5: a join starts its followers at the first moment at which it is met", () => {
+test("5: a join starts its dependents as soon as it is met", () => {
   const graph = graphOf([task("a"), task("b"), anyOf("j", "a", "b"), task("c", output("j"))]);
   const first = after(graph, [end("b")]);
   expect(seen(first)).toBe("RUNNING, a ENQUEUED, b COMPLETED, j COMPLETED, c ENQUEUED");
@@ -73,14 +73,14 @@ test("5: a join starts its followers at the first moment at which it is met", ()
   expect(seen(both)).toBe("COMPLETED, a COMPLETED, b COMPLETED, j COMPLETED, c COMPLETED");
 });
 
-test("5: a quorum gives the outputs of those that were COMPLETED, in the order of its list", () => {
+test("5: the output of a quorum is the list of the outputs of its COMPLETED sources, in the order of its list", () => {
   const sources = [task("a"), task("b"), task("c")];
   const graph = graphOf([...sources, quorum("q", 2, "a", "b", "c"), task("d", output("q"))]);
   const situation = after(graph, [end("c"), end("a"), end("b")]);
   expect(situation.nodes["d"]?.input).toEqual(["a", "c"]);
 });
 
-test("8: while the task is tried again, the node is RUNNING", () => {
+test("8: a node is RUNNING while its task is tried again", () => {
   const situation = after(graphOf(chain), [start("a"), start("a")]);
   expect(seen(situation)).toBe("RUNNING, a RUNNING, b PENDING");
   expect([situation.inLine, situation.begun]).toEqual([[], ["a"]]);
@@ -98,7 +98,7 @@ test("9: a nested run that is PAUSED keeps its node RUNNING", () => {
   expect(seen(resumed)).toBe("RUNNING, a FAILED, b ENQUEUED");
 });
 
-test("10: a failed item stops no other, the node ends after all its items", () => {
+test("10: a failed item stops no other item, and the fan-out ends after all its items", () => {
   const graph = graphOf([each("e", output("$input")), task("b", result("e"))]);
   const one = after(graph, [end("e[0]", failed())], [1, 2]);
   expect([seen(one), one.inLine]).toEqual(["RUNNING, e RUNNING, b PENDING", ["e[1]"]]);
@@ -114,7 +114,7 @@ test("12: a run ends when all its nodes have ended, and not before", () => {
   expect(after(atOnce, [], []).status).toBe("COMPLETED");
 });
 
-test("14: when a node FAILED, the run is PAUSED, with the runs nested in it", () => {
+test("14: a FAILED node pauses its run, with the runs nested in it", () => {
   const inner = graphOf([task("x"), task("y")]);
   const graph = graphOf([task("a"), nested("n", inner)], { onError: "pause" });
   const situation = afterNested(inner, graph, [start("n/x"), end("a", failed())]);
@@ -131,14 +131,14 @@ test("14: the failure of a nested run pauses the run around it", () => {
   expect(seen(situation)).toBe("PAUSED, n FAILED, a READY");
 });
 
-test("15: while a run is PAUSED nothing of it starts, what runs goes on, the impossible is SKIPPED", () => {
+test("15: a PAUSED run starts no node, its running tasks go on, and its impossible nodes are SKIPPED", () => {
   const situation = after(pausing, [start("b"), end("a", failed())]);
   expect(seen(situation)).toBe("PAUSED, a FAILED, b RUNNING, c READY, d SKIPPED");
   const more = after(pausing, [start("b"), end("a", failed()), end("b")]);
   expect(seen(more)).toBe("PAUSED, a FAILED, b COMPLETED, c READY, d SKIPPED");
 });
 
-test("15: tasks that wait in the line are taken out of it; resume() sends what is READY", () => {
+test("15: pause() takes waiting tasks out of the queue, and resume() sends READY nodes", () => {
   const paused = after(graphOf(chain), [pause]);
   expect([seen(paused), paused.inLine]).toEqual(["PAUSED, a READY, b PENDING", []]);
   const resumed = after(graphOf(chain), [pause, resume]);
@@ -163,7 +163,7 @@ test("15: conditions are decided in a paused run", () => {
   );
 });
 
-test("15: if everything had ended meanwhile, the run ends with resume()", () => {
+test("15: resume() ends a paused run whose nodes have all ended", () => {
   const graph = graphOf([task("a")]);
   const history = [start("a"), pause, end("a")];
   expect(seen(after(graph, history))).toBe("PAUSED, a COMPLETED");
@@ -176,13 +176,13 @@ test("16: optional nodes do not pause the run", () => {
   expect(seen(situation)).toBe("RUNNING, a FAILED, b ENQUEUED, c ENQUEUED, d SKIPPED");
 });
 
-test("19: cancel() of a run of which nothing runs: its nodes are SKIPPED, it is CANCELLED", () => {
+test("19: cancel() of a run without running tasks skips its nodes, and the run is CANCELLED", () => {
   const situation = after(graphOf(chain), [cancel]);
   expect([seen(situation), situation.inLine]).toEqual(["CANCELLED, a SKIPPED, b SKIPPED", []]);
   expect(seen(after(graphOf(chain), [pause, cancel]))).toBe("CANCELLED, a SKIPPED, b SKIPPED");
 });
 
-test("19: cancel(): what runs is awaited, then the run is CANCELLED", () => {
+test("19: cancel() of a run with a running task makes it CANCELLED when the task has ended", () => {
   const history = [start("a"), cancel];
   const asked = after(graphOf(chain), history);
   expect([seen(asked), asked.isCancelling]).toEqual(["RUNNING, a RUNNING, b SKIPPED", true]);
@@ -191,7 +191,7 @@ test("19: cancel(): what runs is awaited, then the run is CANCELLED", () => {
   expect(situation.nodes["a"]?.outcome).toMatchObject({ error: { code: "TASK_CANCELLED" } });
 });
 
-test("19: nested runs are cancelled, their nodes are FAILED with SUBWORKFLOW_FAILED", () => {
+test("19: cancel() cancels nested runs, and their nodes are FAILED with SUBWORKFLOW_FAILED", () => {
   const inner = graphOf([task("x"), task("y", output("x"))]);
   const graph = graphOf([nested("n", inner), task("b", result("n"))], { onError: "pause" });
   const atOnce = afterNested(inner, graph, [cancel]);
@@ -203,7 +203,7 @@ test("19: nested runs are cancelled, their nodes are FAILED with SUBWORKFLOW_FAI
   expect(seen(later)).toBe("CANCELLED, n FAILED, b SKIPPED");
 });
 
-test("20: retryFrom(): the FAILED node and all that follow it start over, the others keep what they have", () => {
+test("20: retryFrom() starts the FAILED node and its followers over, and the other nodes keep their state", () => {
   const graph = graphOf([...chain, task("c", result("b")), task("d")]);
   const history = [end("a"), end("d"), end("b", failed()), end("c")];
   expect(seen(after(graph, history))).toMatch("FAILED, a COMPLETED, b FAILED, c COMPLETED");
@@ -219,7 +219,7 @@ test("20: retryFrom() in a run that is PAUSED makes it RUNNING again", () => {
   expect(seen(situation)).toBe("RUNNING, a ENQUEUED, b ENQUEUED, c PENDING, d PENDING");
 });
 
-test("20: of a fan-out only the FAILED items are run again", () => {
+test("20: retryFrom() of a fan-out runs only its FAILED items again", () => {
   const graph = graphOf([each("e", output("$input"))]);
   const history = [end("e[0]"), end("e[1]", failed()), retryFrom("e")];
   const retried = after(graph, history, [1, 2]);
@@ -228,7 +228,7 @@ test("20: of a fan-out only the FAILED items are run again", () => {
   expect(again.nodes["e"]?.outcome).toEqual(ok(["e[0]", "e[1]"]));
 });
 
-test("20: what is not FAILED, or in a run that is neither PAUSED nor FAILED, is not started over", () => {
+test("20: retryFrom() changes no node that is not FAILED, and no run that is neither PAUSED nor FAILED", () => {
   const graph = graphOf([task("a"), task("b"), task("c")]);
   const running = [end("a", failed())];
   expect(after(graph, [...running, retryFrom("a")])).toEqual(after(graph, running));

@@ -1,6 +1,6 @@
 /**
- * A run step by step, by the rules of docs/guides/workflows.md alone: what each event makes of it, with pauses, cancellations
- * and retries. Where two readings of the rules would end in different states, it says so by throwing `Undetermined`.
+ * A run step by step, by the rules of docs/guides/workflows.md alone: its state after each event, with pauses, cancellations
+ * and retries. Throws `Undetermined` where two readings of the rules end in different states.
  */
 import type { WorkflowGraph } from "../../src/domain/workflow-graph.ts";
 import type { Graphs } from "./oracle.ts";
@@ -11,7 +11,7 @@ import type { Value } from "./values.ts";
 
 /** `run` is the path of the node (or item) that the run is nested in; the root run's is empty. */
 export type RunEvent =
-  /** The body of the task has begun. */
+  /** The handler of the task has begun. */
   | { readonly do: "start"; readonly task: string }
   | { readonly do: "end"; readonly task: string; readonly outcome: TaskEnd }
   | { readonly do: "pause" | "resume" | "cancel"; readonly run: string }
@@ -29,7 +29,7 @@ export interface Workflow {
   readonly input: Value;
 }
 
-/** The situation after all of these. */
+/** The situation after all events of a history. */
 export function expectedAfter(workflow: Workflow, history: readonly RunEvent[]): Situation {
   const sequence = new Sequence(workflow);
   for (const event of history) sequence.apply(event);

@@ -1,7 +1,7 @@
 /**
- * What has become of a run when everything has ended, by the rules of docs/guides/workflows.md alone. A node stands behind
- * all that it needs, and how it ends depends on how those ended and on nothing else: one look at every node, in order, is
- * enough. A run that pauses on errors is taken to be resumed every time, which ends in the same states.
+ * The state of a run when all its nodes have ended, by the rules of docs/guides/workflows.md alone. A node stands behind all
+ * nodes that it needs, and its end depends only on their ends: one pass over the nodes, in order, is enough. A run that
+ * pauses on errors is assumed to be resumed every time, which ends in the same states.
  */
 import type { EachNode, GraphNode, WorkflowGraph } from "../../src/domain/workflow-graph.ts";
 import {
@@ -46,7 +46,7 @@ class Forecast {
     this.outcomes = outcomes;
   }
 
-  /** `within`: the path of the node that it is nested in, with a slash, or nothing. */
+  /** `within`: the path of the node that the run is nested in, with a slash, or an empty text. */
   ofRun(graph: WorkflowGraph, input: Value, within: string): RunState {
     const nodes: Record<string, NodeState> = {};
     for (const node of graph.nodes) {

@@ -20,31 +20,31 @@ export type Outcome =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly error: Value };
 
-/** Something that a task or a nested run is made for: a node, or an item of a fan-out. */
+/** A place has a task or a nested run: it is a node, or an item of a fan-out. */
 export interface PlaceState {
   readonly status: NodeStatus;
-  /** Of a place that is COMPLETED or FAILED. */
+  /** Null unless the place is COMPLETED or FAILED. */
   readonly outcome: Outcome | null;
-  /** What its task or its nested run was given; undefined if it was never started. */
+  /** The input of its task or its nested run; undefined if it was never started. */
   readonly input?: Value;
   readonly run?: RunState;
 }
 
 export interface NodeState extends PlaceState {
-  /** Of a fan-out that has started. */
+  /** The items of a fan-out that has started. */
   readonly items?: readonly PlaceState[];
 }
 
 export interface RunState {
   readonly status: WorkflowStatus;
-  /** It was cancelled and something still runs: the rules do not say which of RUNNING and PAUSED it is meanwhile. */
+  /** The run was cancelled and a task still runs: the rules leave open whether it is RUNNING or PAUSED meanwhile. */
   readonly isCancelling?: boolean;
   readonly nodes: { readonly [id: string]: NodeState };
-  /** Of a run that has ended. */
+  /** Null unless the run has ended. */
   readonly outcome: Outcome | null;
 }
 
-/** An error that the engine makes: the rules name its code, the rest is its own. */
+/** An error that the engine makes: the rules name its code and leave the rest open. */
 export function errorOf(code: string | typeof OPEN, data: Value = OPEN): Value {
   return { code, message: OPEN, data, cause: OPEN };
 }
@@ -62,7 +62,7 @@ export function outcomeOfNested(run: Pick<RunState, "status" | "outcome">): Outc
   return { ok: false, error: errorOf("SUBWORKFLOW_FAILED") };
 }
 
-/** Rule 10, of items that have all ended. */
+/** Rule 10, for items that have all ended. */
 export function outcomeOfItems(items: readonly PlaceState[]): Outcome {
   const values: Value[] = [];
   for (const item of items) {

@@ -1,4 +1,4 @@
-/** Random workflows that are valid: a seed names a graph, what is nested in it, its input, and how every task ends. */
+/** Random workflows that are valid: a seed names a graph, its nested graphs, its input, and how every task ends. */
 import { createHash } from "node:crypto";
 import type { Json } from "../../src/domain/json.ts";
 import type { GraphReference, WorkflowGraph } from "../../src/domain/workflow-graph.ts";
@@ -10,7 +10,7 @@ import { randomEnd, randomValue } from "./random-values.ts";
 import { Undetermined } from "./values.ts";
 
 export interface WorkflowCase {
-  /** Of the run: what a driver calls it. */
+  /** The name of the case in the reports of a driver. */
   readonly name: string;
   readonly graphs: Graphs;
   readonly graph: WorkflowGraph;
@@ -24,7 +24,7 @@ export interface DeterminedCase extends WorkflowCase {
 
 const MOST_NODES = 12;
 const DEEPEST_NESTING = 3;
-/** More would only be slow. */
+/** More tasks would only be slow. */
 const MOST_TASKS = 120;
 
 /** The case of a seed, whose states do not depend on the order of ends. */
@@ -45,7 +45,7 @@ function expectedOrNull({ graphs, graph, input, outcomes }: WorkflowCase): RunSt
   }
 }
 
-/** All of a name: a graph and everything else that is random about a run. */
+/** Draws the case of a name: a graph and everything else that is random about a run. */
 export function drawCase(name: string, onError: "fail" | "either"): WorkflowCase {
   const random = new Random(name);
   const graphs = new Map<string, WorkflowGraph>();
@@ -95,7 +95,7 @@ function drawNested(random: Random, drawing: Drawing): Nested {
   return { reference };
 }
 
-/** Over the JSON of the graph with all keys in order. */
+/** The hash of the graph's JSON with all keys in order. */
 export function digestOf(graph: WorkflowGraph): string {
   return createHash("sha256").update(canonical(graph)).digest("hex");
 }

@@ -24,7 +24,7 @@ const WEIGHTS = {
   retryFrom: 6,
 };
 
-/** The case of a seed. Every event is possible when it comes, and what it makes of the run is determined. */
+/** The case of a seed. Every event is possible when it comes, and its effect on the run is determined. */
 export function randomHistory(seed: number): HistoryCase {
   for (let attempt = 0; ; attempt++) {
     const drawn = drawCase(`${seed}.${attempt}h`, "either");
@@ -52,7 +52,7 @@ function historyOf(workflow: Workflow, random: Random): readonly RunEvent[] | nu
   return history;
 }
 
-/** Null if it is not determined what becomes of it. */
+/** Null if the rules leave a state of the run open. */
 function replay(workflow: Workflow, history: readonly RunEvent[]): Sequence | null {
   try {
     const sequence = new Sequence(workflow);
@@ -64,7 +64,7 @@ function replay(workflow: Workflow, history: readonly RunEvent[]): Sequence | nu
   }
 }
 
-/** Applies the event; if it is not determined, half of it. */
+/** Applies the event; if its effect is not determined, only a part of it. */
 function isDetermined(sequence: Sequence, event: RunEvent): boolean {
   try {
     sequence.apply(event);

@@ -1,6 +1,6 @@
 /**
- * What tasks return and what runs are given: objects of one loose shape, so that the paths below lead to something often, and
- * to something else or to nothing often enough.
+ * Values that tasks return and that runs get as input: objects of one loose shape, so that the paths below often lead to a
+ * value of the wanted kind, and often enough to another kind or to none.
  */
 import type { Json } from "../../src/domain/json.ts";
 import type { TaskEnd } from "./picture.ts";
@@ -8,7 +8,7 @@ import type { Random } from "./random.ts";
 
 type Path = readonly (string | number)[];
 
-/** Of a value of the shape. */
+/** Paths in a value of the shape. */
 export const SHAPE_PATHS: readonly Path[] = [
   [],
   ["flag"],
@@ -31,14 +31,14 @@ export const LIST_PATHS: readonly Path[] = [["list"], ["list"], ["list"], ["deep
 
 const LATER = "2999-12-31T23:59:59.000Z";
 const FLAGS: readonly Json[] = [true, false, 0, 1, "", "yes", null, [], {}, "0"];
-/** Some are nearly instants: a parser that is too kind takes them. */
+/** Some are nearly instants: a lenient parser accepts them. */
 const UNTILS: readonly Json[] = [LATER, LATER, LATER, LATER, "soon", "tomorrow", 5, null];
 
 export function randomInstant(): string {
   return LATER;
 }
 
-/** What `flow.equals` compares with: things that stand at the paths above now and then. */
+/** A value for `flow.equals`: it stands at the paths above now and then. */
 export function randomComparand(random: Random): Json {
   return random.pick<Json>([true, false, 0, 1, "yes", "", null, [], {}, [1, { flag: true }]]);
 }

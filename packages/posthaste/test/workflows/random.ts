@@ -7,7 +7,7 @@ export class Random {
     this.state = typeof seed === "number" ? seed | 0 : hashOf(seed);
   }
 
-  /** From 0 up to 1, without it (mulberry32). */
+  /** A number from 0 up to 1, without 1 (mulberry32). */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);

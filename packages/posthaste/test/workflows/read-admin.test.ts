@@ -1,4 +1,4 @@
-/** What operators ask about runs, and do about them. */
+/** Runs in `app.admin`: operators list, read, pause, resume, cancel and retry them. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
@@ -10,7 +10,7 @@ const runs = useRuns(db);
 const one = graph("one", [node("a"), node("b", "a")]);
 const two = graph("two", [node("c")]);
 
-test("runs are listed, newest first, and looked at whole", async () => {
+test("admin.workflows lists runs, newest first, and reads a whole run", async () => {
   const { workflows } = db.app().admin;
   const ids = [await runs.start(one), await runs.start(two), await runs.start(one)];
   await runs.fail("a");
@@ -37,7 +37,7 @@ test("runs are listed, newest first, and looked at whole", async () => {
   });
 });
 
-test("runs are paused, resumed, cancelled and started over", async () => {
+test("admin.workflows pauses, resumes, cancels and retries runs", async () => {
   const { workflows } = db.app().admin;
   const id = await runs.start(one);
 
@@ -49,7 +49,7 @@ test("runs are paused, resumed, cancelled and started over", async () => {
   expect(await workflows.get(id)).toMatchObject({ status: "CANCELLED" });
 });
 
-test("what cannot be meant is refused, all at once", async () => {
+test("admin.workflows refuses all invalid options at once, and unknown ids", async () => {
   const { workflows } = db.app().admin;
   const wrong = { nme: "x", status: "DONE", limit: 0, before: "x", nested: 1 } as object;
   await expect(workflows.list(wrong)).rejects.toMatchObject({

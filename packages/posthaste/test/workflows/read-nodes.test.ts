@@ -1,4 +1,4 @@
-/** What can be read of a run: itself, its nodes, their attempts, and what they were before. */
+/** Reading a run: its info, its nodes, their attempts, and their earlier states. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import {
@@ -6,7 +6,7 @@ import {
   readNodeResults,
   readWorkflowInfo,
   readWorkflowNodes,
-} from "../../src/engine/read-workflow.ts";
+} from "../../src/workflows/read-workflow.ts";
 import { useDatabase } from "../support/database.ts";
 import { any, each, graph, nested, node, when } from "./small-graphs.ts";
 import { useRuns } from "./use-runs.ts";
@@ -31,7 +31,7 @@ async function begin(name: string): Promise<string> {
   return task;
 }
 
-/** Its body fails, and is to be tried again later. */
+/** The handler of the task fails, and its retry is stored. */
 async function failOnce(task: string): Promise<void> {
   await db.sql(
     `with gone as (delete from posthaste.active_tasks where task_id = $1 returning *), kept as (
@@ -47,7 +47,7 @@ async function failOnce(task: string): Promise<void> {
   );
 }
 
-test("a node is RUNNING from the first beginning of its task on, also while it waits for a retry", async () => {
+test("a node is RUNNING from the first attempt of its task on, also while the task waits for a retry", async () => {
   const id = await runs.start(graph("chain", [node("a"), node("b", "a")]));
   const statusOf = async () => (await nodesOf(id)).map(({ status }) => status);
 
@@ -86,7 +86,7 @@ test("a node is RUNNING from the first beginning of its task on, also while it w
   expect(b).toMatchObject({ taskId: null, enqueuedAt: null, startedAt: null, attempts: [] });
 });
 
-test("a CLAIMED task has not begun", async () => {
+test("a node whose task is CLAIMED is ENQUEUED", async () => {
   const id = await runs.start(graph("one", [node("a")]));
   const task = await begin("a");
   await db.sql(
@@ -99,7 +99,7 @@ test("a CLAIMED task has not begun", async () => {
   expect((await nodesOf(id))[0]).toMatchObject({ status: "ENQUEUED", startedAt: null });
 });
 
-test("fan-outs show how many items have ended, nested runs their id, gates their kind", async () => {
+test("nodes show the counts of a fan-out's items, the id of a nested run and the kind of a gate", async () => {
   const inner = graph("inner", [node("core")]);
   const outer = graph("outer", [
     node("a"),
@@ -154,7 +154,7 @@ test("fan-outs show how many items have ended, nested runs their id, gates their
   });
 });
 
-test("a run that is an item's knows which", async () => {
+test("a run that is nested in an item names the item", async () => {
   const inner = graph("inner", [node("core")]);
   const id = await runs.start([inner, graph("outer", [each("items", undefined, inner)])], [1, 2]);
   const listed = await withDatabase(db, (database) =>
@@ -165,7 +165,7 @@ test("a run that is an item's knows which", async () => {
   expect(new Set(listed.map(({ rootId }) => rootId))).toEqual(new Set([id]));
 });
 
-test("a node that was started over shows what it was, with the attempts of then", async () => {
+test("a node that was started over shows its earlier state with its attempts", async () => {
   const id = await runs.start(graph("again", [node("a"), node("b", "a"), node("c", "a?")]));
   const first = await begin("a");
   await failOnce(first);
@@ -202,7 +202,7 @@ test("a fan-out that is started over twice keeps every task that it ever had", a
   expect(kept).toHaveLength(4);
 });
 
-test("results are those of nodes that have ended, and none of gates", async () => {
+test("readNodeResults() returns the results of ended nodes, and none of gates", async () => {
   const id = await runs.start(
     graph("some", [node("a"), node("b"), node("c", "b"), any("$any1", "a", "b"), node("d", "a")]),
   );
@@ -225,7 +225,7 @@ test("results are those of nodes that have ended, and none of gates", async () =
 
 const LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-test("runs are listed newest first, page by page, by name and by status", async () => {
+test("listWorkflows() lists runs newest first, page by page, by name and by status", async () => {
   const one = graph("one", [node("a")]);
   const two = graph("two", [node("b")]);
   for (const started of [one, two, one]) await runs.start(started);

@@ -1,6 +1,6 @@
-/** Repairs in rounds: bounded, each going on where the one before stopped, and by workers without being asked. */
+/** Stuck runs are repaired in bounded rounds. Each round continues where the one before stopped; workers start them. */
 import { expect, test } from "vitest";
-import { recoverStuckWorkflows, workflowRounds } from "../../src/engine/recover-workflows.ts";
+import { recoverStuckWorkflows, workflowRounds } from "../../src/workflows/recover-workflows.ts";
 import { defineTask, defineWorkflow } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
 import { recordingLogger } from "../support/loggers.ts";
@@ -24,7 +24,7 @@ async function startMany(count: number): Promise<string[]> {
   return ids.toSorted();
 }
 
-/** Their tasks end, and nobody tells them. */
+/** Ends the tasks of these runs without advancing the runs. */
 async function getStuck(ids: readonly string[]): Promise<void> {
   await db.sql(
     `with gone as (
@@ -37,7 +37,7 @@ async function getStuck(ids: readonly string[]): Promise<void> {
   );
 }
 
-test("a round is bounded, and the next goes on where it stopped", async () => {
+test("a repair round is bounded, and the next one continues where it stopped", async () => {
   const ids = await startMany(5);
   await getStuck(ids);
   await withDatabase(db, async (database) => {
@@ -51,7 +51,7 @@ test("a round is bounded, and the next goes on where it stopped", async () => {
   });
 });
 
-test("thousands of open runs do not keep the last one from its turn", async () => {
+test("repair rounds reach the last of thousands of open runs, and then start from the first again", async () => {
   const ids = await startMany(2_100);
   const last = ids.at(-1) ?? "";
   await withDatabase(db, async (database) => {
@@ -60,13 +60,13 @@ test("thousands of open runs do not keep the last one from its turn", async () =
     expect(await round()).toBe(0);
     expect(await round()).toBe(1);
     expect(await runs.status(last)).toBe("COMPLETED");
-    // And from the beginning again.
+    // The next round starts from the beginning again.
     await getStuck(ids.slice(0, 1));
     expect(await round()).toBe(1);
   });
 });
 
-test("a run that cannot be repaired keeps no other from it", async () => {
+test("a run that cannot be repaired is logged, and keeps no other run from its repair", async () => {
   const fan = await runs.start(graph("fan", [each("items")]), [1]);
   await db.sql("delete from posthaste.ready_tasks");
   await db.sql("delete from posthaste.submissions");
@@ -90,7 +90,7 @@ test("a run that cannot be repaired keeps no other from it", async () => {
   expect((await db.app().admin.recoverStuckWorkflows()).workflowIds).toEqual([fan]);
 });
 
-test("a worker repairs by itself, and tells those who wait", async () => {
+test("a worker repairs a stuck run by itself, and notifies its waiters", async () => {
   const definition = defineWorkflow({ name: "one", build: () => null });
   const id = await runs.start(one);
   const logger = recordingLogger();
@@ -111,6 +111,6 @@ test("a worker repairs by itself, and tells those who wait", async () => {
     .toContainEqual({
       level: "warn",
       fields: expect.objectContaining({ workflowId: id, found: ["task ended"] }),
-      message: "a run was stuck, and has been repaired",
+      message: "workflow run was stuck; repaired it",
     });
 });

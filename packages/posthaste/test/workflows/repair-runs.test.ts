@@ -1,4 +1,4 @@
-/** Every way in which a run can be stuck, made by hand: it is found, repaired by the normal path, and then nothing is found. */
+/** Every way in which a run can be stuck, made by hand: the repair finds it once, and the run goes on by the normal path. */
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
 import { each, graph, nested, node } from "./small-graphs.ts";
@@ -10,7 +10,7 @@ const runs = useRuns(db);
 const chain = graph("chain", [node("a"), node("b", "a"), node("c", "a?")]);
 const inner = graph("inner", [node("core")]);
 
-/** Once: what was found. Then the run goes on, and a second pass has nothing to do. */
+/** Repairs once and returns the findings. A second pass finds nothing. */
 async function repaired(): Promise<readonly (readonly string[])[]> {
   const { admin } = db.app();
   const planned = await admin.recoverStuckWorkflows({ dryRun: true });
@@ -21,7 +21,7 @@ async function repaired(): Promise<readonly (readonly string[])[]> {
   return repairs.map(({ found }) => found);
 }
 
-/** A task ends, and nobody tells its run. */
+/** Ends a task without advancing its run. */
 async function endSilently(name: string, status: string, stored: string): Promise<void> {
   await db.sql(
     `with gone as (delete from posthaste.ready_tasks where task_id = $1 returning *)
@@ -43,7 +43,7 @@ test.each([
   ["CANCELLED", null, { ok: false, error: { code: "TASK_CANCELLED" } }, "SKIPPED"],
   ["EXPIRED", null, { ok: false, error: { code: "TASK_EXPIRED" } }, "SKIPPED"],
 ])(
-  "a task that ended %s with %s, and its node did not",
+  "recoverStuckWorkflows() ends the node of a task that ended %s with %s",
   async (status, stored, result, follower) => {
     const id = await runs.start(chain);
     await endSilently("a", status, stored as string);
@@ -56,7 +56,7 @@ test.each([
   },
 );
 
-test("an item's task that ended, and the item did not", async () => {
+test("recoverStuckWorkflows() ends the item of a task that ended", async () => {
   const id = await runs.start(graph("fan", [each("items"), node("next", "items")]), [1, 2]);
   await runs.complete("items[0]");
   await endSilently("items[1]", "COMPLETED", "2");
@@ -65,7 +65,7 @@ test("an item's task that ended, and the item did not", async () => {
   expect(await runs.nodes(id)).toMatchObject({ items: "COMPLETED", next: "ENQUEUED" });
 });
 
-test("a node that could start, and was not sent", async () => {
+test("recoverStuckWorkflows() sends the task of a READY node", async () => {
   const id = await runs.start(chain);
   const task = await runs.task("a");
   await db.sql("delete from posthaste.ready_tasks");
@@ -81,7 +81,7 @@ test("a node that could start, and was not sent", async () => {
   expect(await runs.status(id)).toBe("RUNNING");
 });
 
-test("an item that could start, and was not sent", async () => {
+test("recoverStuckWorkflows() sends the task of a READY item", async () => {
   await runs.start(graph("fan", [each("items")]), ["x", "y"]);
   const task = await runs.task("items[1]");
   await db.sql("delete from posthaste.ready_tasks where task_id = $1", [task]);
@@ -96,7 +96,7 @@ test("an item that could start, and was not sent", async () => {
   expect(row).toEqual({ input: "y" });
 });
 
-test("a nested workflow that could start, and has no run", async () => {
+test("recoverStuckWorkflows() starts the run of a READY nested workflow", async () => {
   const id = await runs.start([inner, graph("outer", [nested("deep", inner)])]);
   await forgetNested();
   await db.sql(
@@ -109,7 +109,7 @@ test("a nested workflow that could start, and has no run", async () => {
   expect(await runs.status(id)).toBe("COMPLETED");
 });
 
-test("a nested workflow that runs, and whose run is gone", async () => {
+test("recoverStuckWorkflows() starts a nested workflow again if its run is gone", async () => {
   const id = await runs.start([inner, graph("outer", [nested("deep", inner)])]);
   await forgetNested();
 
@@ -127,14 +127,14 @@ async function forgetNested(): Promise<void> {
 }
 
 test.each(["COMPLETED", "FAILED"])(
-  "a nested run that ended %s, and its node did not",
+  "recoverStuckWorkflows() ends the node of a nested run that ended %s",
   async (status) => {
     const id = await runs.start([
       inner,
       graph("outer", [nested("deep", inner), node("next", "deep")]),
     ]);
     await (status === "COMPLETED" ? runs.complete("core") : runs.fail("core"));
-    // As if its end had been told to nobody.
+    // As if the end of the nested run had not advanced the outer run.
     await db.sql(
       "delete from posthaste.ready_tasks using posthaste.submissions where node = 'next'",
     );
@@ -162,7 +162,7 @@ test.each(["COMPLETED", "FAILED"])(
   },
 );
 
-test("a node that waits although all that it waits for has ended", async () => {
+test("recoverStuckWorkflows() starts nodes that wait although their needs have ended", async () => {
   const id = await runs.start(chain);
   await runs.complete("a");
   await db.sql("delete from posthaste.ready_tasks");
@@ -175,7 +175,7 @@ test("a node that waits although all that it waits for has ended", async () => {
   expect(await runs.nodes(id)).toEqual({ a: "COMPLETED", b: "ENQUEUED", c: "ENQUEUED" });
 });
 
-test("a run whose nodes have all ended, and that has not", async () => {
+test("recoverStuckWorkflows() ends a run whose nodes have all ended", async () => {
   const id = await runs.start(graph("one", [node("a")]));
   await runs.complete("a", "its result");
   await db.sql(
@@ -188,7 +188,7 @@ test("a run whose nodes have all ended, and that has not", async () => {
   expect(row).toEqual({ result: "its result" });
 });
 
-test("a run whose nodes have all ended, in the middle of its cancellation", async () => {
+test("recoverStuckWorkflows() ends a run as CANCELLED if its nodes have all ended during its cancellation", async () => {
   const id = await runs.start(graph("one", [node("a")]));
   await db.sql("select posthaste.cancel_workflow($1)", [id]);
   await db.sql(
@@ -199,7 +199,7 @@ test("a run whose nodes have all ended, in the middle of its cancellation", asyn
   expect(await runs.status(id)).toBe("CANCELLED");
 });
 
-test("nothing of a run starts that is being cancelled", async () => {
+test("recoverStuckWorkflows() starts no node of a run that is being cancelled", async () => {
   const id = await runs.start(graph("two", [node("a"), node("b")]));
   await db.sql(
     "update posthaste.workflow_states set cancel_requested_at = now() where workflow_id = $1",
@@ -218,7 +218,7 @@ test("nothing of a run starts that is being cancelled", async () => {
   expect(await runs.status(id)).toBe("CANCELLED");
 });
 
-test("a run that has no nodes", async () => {
+test("recoverStuckWorkflows() fails a run that has no nodes", async () => {
   const id = await runs.start(graph("one", [node("a")]));
   for (const table of ["ready_tasks", "submissions", "workflow_nodes"])
     await db.sql(`delete from posthaste.${table}`);
@@ -232,7 +232,7 @@ test("a run that has no nodes", async () => {
   });
 });
 
-test("a node whose task is gone", async () => {
+test("recoverStuckWorkflows() fails a node whose task is gone", async () => {
   const id = await runs.start(chain);
   await db.sql("delete from posthaste.ready_tasks");
   await db.sql("delete from posthaste.submissions");
@@ -243,7 +243,7 @@ test("a node whose task is gone", async () => {
   expect(row).toMatchObject({ result: { error: { code: "RESULT_NOT_AVAILABLE" } } });
 });
 
-test("a fan-out whose items have all ended, and that has not", async () => {
+test("recoverStuckWorkflows() ends a fan-out whose items have all ended", async () => {
   const id = await runs.start(graph("fan", [each("items"), node("next", "items?")]), [1, 2]);
   await runs.complete("items[0]");
   await runs.fail("items[1]");
@@ -263,7 +263,7 @@ test("a fan-out whose items have all ended, and that has not", async () => {
   expect(await runs.nodes(id)).toMatchObject({ items: "FAILED", next: "ENQUEUED" });
 });
 
-test("a fan-out whose items are gone fans out anew", async () => {
+test("recoverStuckWorkflows() makes the items of a fan-out again if they are gone", async () => {
   const id = await runs.start(graph("fan", [each("items")]), [1, 2]);
   for (const table of ["ready_tasks", "submissions"])
     await db.sql(`delete from posthaste.${table}`);
@@ -275,7 +275,7 @@ test("a fan-out whose items are gone fans out anew", async () => {
   expect(await runs.status(id)).toBe("COMPLETED");
 });
 
-test("a run that is paused is repaired, and stays paused", async () => {
+test("recoverStuckWorkflows() repairs a paused run, which stays paused", async () => {
   const id = await runs.start(graph("two", [node("a"), node("b", "a")]));
   const a = await runs.task("a");
   await db.sql(

@@ -1,4 +1,4 @@
-/** Runs that are over are deleted after a while: whole, and nothing else. */
+/** Retention of runs: prune() deletes runs that ended long ago, whole, and nothing else. */
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
 import { endTasks, linedTasks } from "./drive-runs.ts";
@@ -11,7 +11,7 @@ const one = graph("one", [node("a")]);
 const inner = graph("inner", [node("core")]);
 const outer = graph("outer", [node("a"), each("items", "a"), nested("deep", inner, "a")]);
 
-/** With everything below it, as if it had happened so long ago. */
+/** Moves the end of a run into the past. */
 async function age(id: string, ago = "31 days"): Promise<void> {
   await db.sql(
     "update posthaste.workflow_states set ended_at = ended_at - $2::interval where workflow_id = $1",
@@ -70,7 +70,7 @@ async function standing(): Promise<string[]> {
   return found.map(({ id }) => id);
 }
 
-test("a run that ended long ago goes with all that is stored of it", async () => {
+test("prune() deletes a run that ended long ago with all its rows", async () => {
   const id = await endedTree();
   expect(Object.values(await rows()).filter((count) => count === 0)).toEqual([]);
   await age(id);
@@ -82,7 +82,7 @@ test("a run that ended long ago goes with all that is stored of it", async () =>
   await expect(admin.workflows.get(id)).rejects.toMatchObject({ code: "WORKFLOW_NOT_FOUND" });
 });
 
-test("what ended lately stays, and what has not ended", async () => {
+test("prune() keeps runs that ended lately, and runs that have not ended", async () => {
   const young = await endedRun();
   await age(young, "29 days");
   const open = await runs.start(one);
@@ -95,7 +95,7 @@ test("what ended lately stays, and what has not ended", async () => {
   expect((await standing()).toSorted()).toEqual([young, open, paused].toSorted());
 });
 
-test("a nested run stays for as long as the run that it is a part of, and its tasks with it", async () => {
+test("prune() keeps a nested run and its tasks for as long as the run around it", async () => {
   await runs.start([inner, outer]);
   await runs.complete("a", []);
   await runs.complete("core");
@@ -112,7 +112,7 @@ test("a nested run stays for as long as the run that it is a part of, and its ta
   expect(await rows()).toEqual(before);
 });
 
-test("the key of a deleted run is free", async () => {
+test("prune() frees the key of a deleted run", async () => {
   const id = await endedRun();
   await db.sql("update posthaste.workflows set key = 'k' where workflow_id = $1", [id]);
   await age(id);
@@ -122,7 +122,7 @@ test("the key of a deleted run is free", async () => {
   await db.sql("update posthaste.workflows set key = 'k' where workflow_id = $1", [next]);
 });
 
-test("a batch ends behind the tree in which it has enough, oldest first", async () => {
+test("a batch of prune_workflows() deletes the oldest trees, and ends behind the tree that reaches its limit", async () => {
   const large = await runs.start(graph("fan", [each("items")]), [1, 2, 3]);
   for (const item of [0, 1, 2]) await runs.complete(`items[${item}]`);
   await age(large, "40 days");
@@ -147,7 +147,7 @@ test("a batch ends behind the tree in which it has enough, oldest first", async 
   expect(await batch(2)).toEqual({ pruned: 0, reached: null });
 });
 
-test("a run that somebody holds is left for the next time", async () => {
+test("prune() leaves a run that another session holds to the next call", async () => {
   const [held, free] = [await endedRun(), await endedRun()];
   await age(held);
   await age(free);
@@ -165,7 +165,7 @@ test("a run that somebody holds is left for the next time", async () => {
   expect(await admin.prune()).toMatchObject({ terminalRecords: 1 });
 });
 
-test("thousands go in batches, in one call", async () => {
+test("prune() deletes 1,201 runs in batches, in one call", async () => {
   const id = await runs.start(one);
   await db.sql(
     `select posthaste.start_workflows(array_agg(gen_random_uuid()), array_agg(graph_id), array_agg('null'::jsonb),

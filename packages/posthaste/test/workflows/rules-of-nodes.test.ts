@@ -1,4 +1,4 @@
-/** What docs/guides/workflows.md promises of nodes, sentence by sentence. Real workers, the public API. */
+/** The promises of docs/guides/workflows.md about nodes, sentence by sentence, with real workers and the public API. */
 import { expect, vi } from "vitest";
 import { defineTask, defineWorkflow, fail, fixed } from "../../src/index.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -37,7 +37,7 @@ promise(
 );
 
 promise(
-  'Whoever only needs its end (`.result`) runs, and gets `{ ok: false, error: { code: "UPSTREAM_SKIPPED" } }`.',
+  'A node that only needs its end (`.result`) runs, and gets `{ ok: false, error: { code: "UPSTREAM_SKIPPED" } }`.',
   async () => {
     const workflow = defineWorkflow({
       name: "sentinel",
@@ -57,7 +57,7 @@ promise(
   },
 );
 
-promise("so many sources of a quorum FAILED or were SKIPPED that too few are left", async () => {
+promise("too few sources of a quorum can still succeed", async () => {
   const workflow = defineWorkflow({
     name: "quorum",
     build: (flow) => {
@@ -79,7 +79,7 @@ promise("so many sources of a quorum FAILED or were SKIPPED that too few are lef
 });
 
 promise(
-  "A join starts its followers at the first moment at which it is met; the other sources go on, nobody waits for them.",
+  "A join starts its dependents as soon as it is met; the other sources continue, and the dependents do not wait for them.",
   async () => {
     const slow = held();
     scene.bodies = { slow: slow.body };
@@ -107,7 +107,7 @@ promise("with no items, at once.", async () => {
     name: "no-items",
     build: (flow) => {
       const list = flow.node("list", step, { do: "list" });
-      // A string in the types, a list at run time: what matters here is that it is empty.
+      // A string in the types, an empty list at run time.
       const each = flow.each("each", step, list.output as never, (item) => ({ do: item as never }));
       return flow.node("count", look, { at: each.output as never }).output;
     },

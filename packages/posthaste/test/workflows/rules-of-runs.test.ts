@@ -1,4 +1,4 @@
-/** What docs/guides/workflows.md promises of runs, sentence by sentence. Real workers, the public API. */
+/** The promises of docs/guides/workflows.md about runs, sentence by sentence, with real workers and the public API. */
 import { expect, vi } from "vitest";
 import { defineWorkflow } from "../../src/index.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -68,7 +68,7 @@ promise("when a node FAILED, the run is PAUSED, with the runs nested in it.", as
 });
 
 promise(
-  "nodes that could start are READY. What runs goes on to its end (with its retries), its results count",
+  "nodes that could start are READY. Running tasks continue to their end (with their retries), their results count",
   async () => {
     const first = held();
     scene.bodies = { a: first.body };
@@ -178,7 +178,7 @@ promise(
   },
 );
 
-promise("Of a fan-out that is named only the FAILED items are run again", async () => {
+promise("If a fan-out is named, only its FAILED items are run again", async () => {
   const workflow = defineWorkflow({
     name: "mended-items",
     build: (flow) => {

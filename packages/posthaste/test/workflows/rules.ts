@@ -1,4 +1,4 @@
-/** The rules that are about one node or one run, whatever happened before. Numbers are those of the guide. */
+/** The rules about one node or one run, independent of its history. Numbers are those of the guide. */
 import type {
   Condition,
   EachNode,
@@ -20,10 +20,10 @@ import type { Found, Value } from "./values.ts";
 
 export type Nodes = RunState["nodes"];
 
-/** What a task or a nested run is made for: once, or once for every item. */
+/** A node with a task or a nested run: one, or one for every item. */
 export type Startable = Extract<GraphNode, { readonly kind: "task" | "workflow" | "each" }>;
 
-/** Where the holes of a run lead. */
+/** The values that the holes of a run refer to. */
 export interface Sources {
   readonly nodes: Nodes;
   readonly input: Value;
@@ -48,7 +48,7 @@ export function chance(node: GraphNode, nodes: Nodes): "met" | "lost" | "waits" 
   return node.needs.length - lost < node.required ? "lost" : "waits";
 }
 
-/** Rule 5. If more are COMPLETED than were needed, it depends on which of them were first. */
+/** Rule 5. If more sources are COMPLETED than needed, the output depends on which of them were first. */
 export function outputOfJoin(
   node: GraphNode & { readonly kind: "any" | "quorum" },
   nodes: Nodes,
@@ -78,7 +78,7 @@ export function valueOf(hole: Hole, sources: Sources): Found {
   return state.outcome?.ok === true ? dig(state.outcome.value, hole.at) : MISSING;
 }
 
-/** Rule 3 for what was SKIPPED. */
+/** Rule 3, for a SKIPPED node. */
 function resultOf(state: PlaceState): Value {
   if (state.outcome !== null) return state.outcome;
   return { ok: false, error: errorOf("UPSTREAM_SKIPPED") };
@@ -102,7 +102,7 @@ export function itemsOf(node: EachNode, sources: Sources): readonly Value[] | nu
   return Array.isArray(array) ? (array as readonly Value[]) : null;
 }
 
-/** Rules 16 to 18, of a run whose nodes have all ended. */
+/** Rules 16 to 18, for a run whose nodes have all ended. */
 export function verdict(graph: WorkflowGraph, sources: Sources): Outcome {
   const { nodes } = sources;
   const { cases = null, optional = [] } = graph.success ?? {};

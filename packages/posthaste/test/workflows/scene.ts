@@ -1,4 +1,4 @@
-/** What tests of the guide's sentences share: an app with a worker whose bodies do what a test says, by word. */
+/** Shared by the tests of the guide's sentences: an app with a worker whose handlers each test chooses, by word. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
@@ -28,9 +28,9 @@ type Body = (ctx: TaskContext) => unknown;
 export interface Scene {
   readonly db: ReturnType<typeof useDatabase>;
   readonly app: Posthaste;
-  /** What the bodies of nodes do, by the word they are given; others return their word. */
+  /** The handlers of nodes, by the word in their input; a node without one returns its word. */
   bodies: Record<string, Body>;
-  /** The words of the bodies that ran, in their order. */
+  /** The words of the handlers that ran, in their order. */
   readonly ran: string[];
 }
 
@@ -66,7 +66,7 @@ export const outer = defineWorkflow({
   },
 });
 
-/** New for every test of a file. */
+/** Makes a new scene for every test of a file. */
 export function useScene(): Scene {
   const db = useDatabase();
   let app: Posthaste;
@@ -95,7 +95,7 @@ export function useScene(): Scene {
 
 export const broken: Body = () => fail("BROKEN", "it broke");
 
-/** Fails the first time. */
+/** A handler that fails the first time. */
 export function brokenOnce(): Body {
   let isFirst = true;
   return () => {
@@ -105,7 +105,7 @@ export function brokenOnce(): Body {
   };
 }
 
-/** A body that says when it has begun, and ends when it is let go or aborted. */
+/** A handler that opens `begun` when it has begun, and ends when `end` is opened or when it is aborted. */
 export function held(): { readonly body: Body; readonly begun: Gate; readonly end: Gate } {
   const [begun, end] = [gate(), gate()];
   const body: Body = async ({ signal }) => {

@@ -31,13 +31,13 @@ function hole(from: string, part: Hole["part"] = "output"): Hole {
   return { path: [], from, part, at: [] };
 }
 
-/** A task called as the node. Its input is null. */
+/** A task with the name of the node. Its input is null. */
 export function node(id: string, ...after: readonly string[]): GraphNode {
   const needs = needsOf(after);
   return { kind: "task", id, needs, required: needs.length, task: id, input: nothing, ...task };
 }
 
-/** A task for every element of what `over` returns; without it, of the run's input. */
+/** A task for every element of the output of `over`; without `over`, of the run's input. */
 export function each(id: string, over?: string, workflow?: WorkflowGraph): GraphNode {
   const needs = over === undefined ? [] : needsOf([over]);
   const shared = { kind: "each", id, needs, required: needs.length } as const;
@@ -84,7 +84,7 @@ interface Extras {
   readonly output?: Json;
 }
 
-/** Its output is that of its last node, unless told otherwise. */
+/** The output of the graph is that of its last node, unless `output` is given. */
 export function graph(
   name: string,
   nodes: readonly GraphNode[],
@@ -109,7 +109,7 @@ function referenceTo({ name, version }: WorkflowGraph) {
   return { name, version, digest: digestOf({ name }) };
 }
 
-/** Names are unique in a test file, and that is all a digest is for here. */
+/** Names are unique in a test file, which is enough for a digest here. */
 export function digestOf({ name }: { readonly name: string }): string {
   return `digest of ${name}`;
 }

@@ -30,18 +30,18 @@ async function counts(): Promise<{ runs: number; tasks: number; graphs: number }
   return row;
 }
 
-test("a run and the tasks of its first nodes are there when start resolves", async () => {
+test("start() resolves when the run and the tasks of its first nodes are stored", async () => {
   const run = await db.app({ tasks: [note] }).start(notes, { text: "x" });
   expect(await run.status()).toBe("RUNNING");
   expect(await counts()).toMatchObject({ runs: 1, tasks: 1 });
 });
 
-test("the input is stored as the schema makes it", async () => {
+test("start() stores the input as the schema returns it", async () => {
   const run = await db.app().start(notes, { text: "x" });
   expect((await run.info()).input).toEqual({ text: "x", times: 1 });
 });
 
-test("an input that the schema refuses starts nothing, and every problem is named", async () => {
+test("start() rejects with every problem of an input that the schema refuses, and stores no run", async () => {
   const app = db.app();
   await expect(
     app.start(notes, { text: 1 as never, times: "many" as never }),
@@ -52,7 +52,7 @@ test("an input that the schema refuses starts nothing, and every problem is name
   expect(await counts()).toMatchObject({ runs: 0, tasks: 0 });
 });
 
-test("in a caller's transaction the run exists when it commits, and never if it rolls back", async () => {
+test("start() in a caller's transaction creates the run when it commits, and never if it rolls back", async () => {
   const app = db.app();
   const tx = new pg.Client(db.url);
   await tx.connect();
@@ -71,7 +71,7 @@ test("in a caller's transaction the run exists when it commits, and never if it 
   }
 });
 
-test("one run per workflow and key", async () => {
+test("start() creates one run per workflow and key", async () => {
   const app = db.app();
   const [first, second, other] = await Promise.all([
     app.start(notes, { text: "x" }, { key: "k" }),
@@ -87,7 +87,7 @@ test("one run per workflow and key", async () => {
   });
 });
 
-test("starting again with the same id is the same run; with another input, or of another workflow, it is refused", async () => {
+test("start() with a known id returns the same run, and refuses another input or another workflow", async () => {
   const app = db.app();
   const id = randomUUID();
   const runs = await Promise.all([1, 2].map(() => app.start(notes, { text: "x" }, { id })));
@@ -100,7 +100,7 @@ test("starting again with the same id is the same run; with another input, or of
   expect(await counts()).toMatchObject({ runs: 1, tasks: 1 });
 });
 
-test("a hundred starts at once share statements, and one that is refused fails alone", async () => {
+test("a hundred starts at once share statements, and a refused start fails alone", async () => {
   const app = db.app();
   const starts = Array.from({ length: 100 }, (_, n) =>
     app.start(notes, { text: n === 50 ? "\u0000" : "x" }),
@@ -110,7 +110,7 @@ test("a hundred starts at once share statements, and one that is refused fails a
   expect(await counts()).toMatchObject({ runs: 99, tasks: 99, graphs: 1 });
 });
 
-test("a graph is stored again if it is gone", async () => {
+test("start() stores a graph again if it is gone", async () => {
   const app = db.app();
   await app.start(notes, { text: "x" });
   await db.sql(

@@ -17,12 +17,12 @@ import { digestOf } from "./small-graphs.ts";
 export interface Runs {
   /** Starts a run of the last of these graphs; it may nest the others. Returns its id. */
   start(graphs: WorkflowGraph | readonly WorkflowGraph[], input?: unknown): Promise<string>;
-  /** The task of a node that waits in the line: `"a"`, `"a[0]"`. Of the latest run, if several wait. */
+  /** The task of a node that waits in the line: `"a"`, `"a[0]"`. If several wait, that of the latest run. */
   task(node: string): Promise<string>;
   /** Ends the task of a node that waits in the line. */
   complete(node: string, value?: unknown): Promise<string>;
   fail(node: string, code?: string, data?: unknown): Promise<string>;
-  /** What each node of a run is, items included: `{ a: "COMPLETED", "b[0]": "ENQUEUED" }`. */
+  /** The status of each node of a run, items included: `{ a: "COMPLETED", "b[0]": "ENQUEUED" }`. */
   nodes(id: string): Promise<Readonly<Record<string, string>>>;
   status(id: string): Promise<string | undefined>;
   /** Nodes whose tasks wait in the line. */

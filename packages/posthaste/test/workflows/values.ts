@@ -2,7 +2,7 @@
 import type { Filled, Hole } from "../../src/domain/workflow-graph.ts";
 import type { Json } from "../../src/domain/json.ts";
 
-/** The rules do not say what stands here: the words of a message, or what a join gave that several could have met. */
+/** The rules leave this value open: the words of a message, or the output of a join that several sources could have met. */
 export const OPEN = Symbol("open");
 /** There is no value here. Null is a value. */
 export const MISSING = Symbol("missing");
@@ -18,7 +18,7 @@ export type Value =
 
 export type Found = Value | typeof MISSING;
 
-/** A state hangs on something that the rules leave open. */
+/** A state depends on a value that the rules leave open. */
 export class Undetermined extends Error {
   override readonly name = "Undetermined";
 }
@@ -35,7 +35,7 @@ export function dig(value: Found, at: readonly (string | number)[]): Found {
   return part;
 }
 
-/** Rule 7: what is missing is left out of an object, and is null in an array (and where it is the whole). */
+/** Rule 7: a missing value is left out of an object, and is null in an array (and where it is the whole). */
 export function fill(filled: Filled, find: (hole: Hole) => Found): Value {
   return orNull(filledAt(filled.template, filled.holes, find));
 }
@@ -68,13 +68,13 @@ function orNull(found: Found): Value {
   return found === MISSING ? null : found;
 }
 
-/** Rule 6: as JavaScript's truth would. */
+/** Rule 6: truth as in JavaScript. */
 export function isTrue(value: Found): boolean {
   if (value === OPEN) throw new Undetermined("a condition on a value that is open");
   return value !== MISSING && Boolean(value);
 }
 
-/** Rule 6, with `flow.equals`. What is missing equals nothing, not even null. */
+/** Rule 6, with `flow.equals`. A missing value equals nothing, not even null. */
 export function isEqual(value: Found, wanted: Json): boolean {
   if (value === MISSING) return false;
   const isSame = matches(value, wanted);

@@ -1,9 +1,9 @@
-import { databaseAt } from "../../src/domain/config.ts";
-import { Database } from "../../src/engine/database.ts";
+import { databaseAt } from "../../src/config/config.ts";
+import { Database } from "../../src/database/database.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { silentLogger } from "../support/loggers.ts";
 
-/** The engine's own sessions, for as long as `ask` takes. */
+/** Opens the library's own sessions for as long as `ask` takes. */
 export async function withDatabase<Answer>(
   db: TestDatabase,
   ask: (database: Database) => Promise<Answer>,

@@ -1,4 +1,4 @@
-/** A case as text, to be kept: what a seed names changes with the generator. */
+/** A case as text, to be kept: the case of a seed changes with the generator. */
 import type { Json } from "../../src/domain/json.ts";
 import type { WorkflowGraph } from "../../src/domain/workflow-graph.ts";
 import type { PlaceState, RunState, TaskEnd } from "./picture.ts";
@@ -9,7 +9,7 @@ interface WrittenCase {
   readonly graph: WorkflowGraph;
   readonly graphs: readonly (readonly [string, WorkflowGraph])[];
   readonly input: Json;
-  /** Of every task that runs, by path. */
+  /** The ends of all tasks that run, by path. */
   readonly ends: { readonly [path: string]: TaskEnd };
 }
 

@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import type { AnyTask } from "../../define/task.ts";
 import { pause } from "../../runtime/pause.ts";
-import type { FoundTask } from "../../worker/threads/serve-calls.ts";
-import { currentTask } from "../../worker/stray-errors.ts";
+import type { FoundTask } from "../../worker/execution/threads/serve-calls.ts";
+import { currentTask } from "../../worker/execution/uncaught-errors.ts";
 import { importFile } from "../load-file.ts";
 import { setThreadStage, type StagedApp } from "./thread-stage.ts";
 
@@ -50,7 +50,7 @@ async function loadTasks(path: string, embeddedUrl: string | undefined): Promise
       `it was not loaded after ${LOAD_LIMIT_MS / 1_000} s; is there an await at its top level that does not end?`,
     );
   });
-  late.catch(() => undefined); // nobody waits for it once the file is there
+  late.catch(() => undefined); // not awaited once the file is loaded
   try {
     return await Promise.race([loaded, held, late]);
   } finally {

@@ -1,8 +1,8 @@
-/** What the threads for blocking tasks run. */
+/** The program of threads for blocking tasks. */
 import type { AnyTask } from "../../define/task.ts";
 import type { Problem } from "../../domain/errors.ts";
 import { threadEntry } from "../../runtime/thread-entry.ts";
-import type { ThreadProgram } from "../../worker/threads/pool-thread.ts";
+import type { ThreadProgram } from "../../worker/execution/threads/pool-thread.ts";
 
 /** Why a worker could not run these tasks: threads have to load them from somewhere. */
 export function threadProblems(tasks: readonly AnyTask[], file: URL | undefined): Problem[] {

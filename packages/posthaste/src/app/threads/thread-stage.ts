@@ -1,17 +1,17 @@
 /**
- * What an app finds when its file is loaded inside one of our threads. The file may be a whole program that sends tasks
- * or runs a worker at its top level; a thread wants only its tasks. So a thread's file stands still at its first use of
- * an app, and what stands above that is there to be run. Only a task's body uses an app as everywhere else.
+ * The behaviour of an app whose file is loaded inside a thread. The file may be a program that sends tasks or runs a worker at its top
+ * level; a thread needs only its tasks. So the file's program waits forever at its first use of an app, after its tasks are defined.
+ * Handlers use the app as usual.
  */
 import type { AnyTask } from "../../define/task.ts";
 import { PosthasteError } from "../../domain/errors.ts";
-import type { BodyServices } from "../../worker/run-services.ts";
+import type { HandlerServices } from "../../worker/execution/attempt-services.ts";
 
 /** An app that the file has made. */
 export interface StagedApp {
   readonly tasks: readonly AnyTask[];
-  /** What bodies of its tasks may ask for on this thread. */
-  readonly services: () => Promise<BodyServices>;
+  /** The services of its handlers on this thread. */
+  readonly services: () => Promise<HandlerServices>;
 }
 
 export interface ThreadStage {
@@ -20,7 +20,7 @@ export interface ThreadStage {
   /** Where the embedded server is, if the worker's app uses that. */
   readonly embeddedUrl: string | undefined;
   readonly isInsideTask: () => boolean;
-  /** Called where the file's own program uses an app: it waits there for ever. */
+  /** Called where the file's own program uses an app: it waits there forever. */
   readonly hold: () => Promise<never>;
 }
 
@@ -39,7 +39,7 @@ export function threadStage(): ThreadStage | undefined {
 const makers = new Set<string | symbol>(["worker", "task", "workflow"]);
 const workerStarts = new Set<string | symbol>(["worker", "runWorker"]);
 
-/** The same object, whose methods do nothing unless a task's body calls them. */
+/** The same object, whose methods do nothing unless a task's handler calls them. */
 export function onStage<Target extends object>(target: Target, stage: ThreadStage): Target {
   return new Proxy(target, {
     get(_target, key) {

@@ -1,5 +1,5 @@
 /**
- * What the claim loop may do. One mode at a time; each event leads to one other mode.
+ * The modes of the claim loop. One mode at a time; each event leads to one other mode.
  *
  * | mode            | claims | starts tasks | leaves it when                                        |
  * | --------------- | ------ | ------------ | ----------------------------------------------------- |

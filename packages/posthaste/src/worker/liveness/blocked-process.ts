@@ -1,12 +1,11 @@
 /**
- * Ends a process whose event loop is blocked for good: a handler that never returns. Nothing else would: the main thread
- * reads no signal any more, and `process.exit` in a thread ends the thread. SIGKILL needs no help from the main thread.
- * All workers of the process must agree, since it is one process.
+ * Ends a process whose event loop is blocked by a handler that never returns. The main thread handles no signal any more, and
+ * `process.exit` in a thread ends only the thread, so this sends SIGKILL. All workers of the process must be past their limit.
  */
 import { writeSync } from "node:fs";
 import { jsonLogger } from "../../runtime/json-logger.ts";
 import { pause } from "../../runtime/pause.ts";
-import type { Lifeline } from "./lifeline.ts";
+import type { LivenessSession } from "./liveness-session.ts";
 import type { LoopWatch } from "./loop-watch.ts";
 import { lookAtMainThread } from "./main-thread.ts";
 
@@ -17,7 +16,7 @@ const DEBUGGED_MS = 5_000;
 /** Tasks named in the log line. */
 const MOST_NAMED = 20;
 
-// The application's logger lives in the main thread, which does nothing any more.
+// The application's logger is in the main thread, which is blocked.
 const log = jsonLogger("info", (line) => {
   try {
     writeSync(2, line);
@@ -36,21 +35,21 @@ export class BlockedProcess {
   }
 
   /** Called a few times a second. */
-  look(lifelines: readonly Lifeline[]): void {
+  look(sessions: readonly LivenessSession[]): void {
     if (this.#loop.blockedMs === 0) this.#isReported = false;
-    if (this.#isLooking || this.#isReported || !isPastLimit(lifelines)) return;
+    if (this.#isLooking || this.#isReported || !isPastLimit(sessions)) return;
     this.#isLooking = true;
-    void this.#judge(lifelines).finally(() => (this.#isLooking = false));
+    void this.#judge(sessions).finally(() => (this.#isLooking = false));
   }
 
-  async #judge(lifelines: readonly Lifeline[]): Promise<void> {
+  async #judge(sessions: readonly LivenessSession[]): Promise<void> {
     const { isDebuggerAttached, stack } = await lookAtMainThread();
     if (isDebuggerAttached) return pause(DEBUGGED_MS);
-    const stored = Promise.all(lifelines.map((lifeline) => lifeline.storeBlocked()));
+    const stored = Promise.all(sessions.map((livenessSession) => livenessSession.storeBlocked()));
     await Promise.race([stored, pause(LAST_BEAT_MS)]);
-    if (!isPastLimit(lifelines)) return; // the loop turned meanwhile
-    const exits = lifelines.every(({ worker }) => worker.onBlocked === "exit");
-    for (const { worker, blocked } of lifelines) {
+    if (!isPastLimit(sessions)) return; // the loop turned meanwhile
+    const exits = sessions.every(({ worker }) => worker.onBlocked === "exit");
+    for (const { worker, blocked } of sessions) {
       const tasks = blocked.tasks.slice(0, MOST_NAMED).map(({ id, name }) => ({ id, name }));
       log.error(
         {
@@ -63,8 +62,8 @@ export class BlockedProcess {
           stack,
         },
         exits
-          ? "event loop blocked; ending the process with SIGKILL, its tasks follow their crash rule"
-          : "event loop blocked; the process goes on because of onBlocked or autoFailStaleRunning, and runs no task until the loop turns",
+          ? "event loop blocked; ending the process with SIGKILL, its tasks follow their onCrash rule"
+          : "event loop blocked; no task runs until it is free. The process continues because of onBlocked or autoFailStaleRunning",
       );
     }
     this.#isReported = true;
@@ -72,6 +71,6 @@ export class BlockedProcess {
   }
 }
 
-function isPastLimit(lifelines: readonly Lifeline[]): boolean {
-  return lifelines.length > 0 && lifelines.every(({ blocked }) => blocked.isPastLimit);
+function isPastLimit(sessions: readonly LivenessSession[]): boolean {
+  return sessions.length > 0 && sessions.every(({ blocked }) => blocked.isPastLimit);
 }

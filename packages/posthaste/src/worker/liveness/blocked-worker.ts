@@ -1,8 +1,8 @@
 /**
- * When a worker's event loop has been blocked for too long. Its tasks are taken from it after their stale threshold; from
- * then on the process has nothing to do and can do nothing. A task with a resilient flag is waited for longer.
+ * Whether a worker's event loop has been blocked for too long: past the stale threshold of all its tasks, when other workers have recovered
+ * them. A task with a resilient flag has a longer threshold.
  */
-import type { RunningTask } from "../../store/queries/hold-claims.ts";
+import type { RunningTask } from "../../store/queries/claim/stored-claims.ts";
 import type { LoopWatch } from "./loop-watch.ts";
 import type { WatchedWorker } from "./messages.ts";
 
@@ -18,7 +18,7 @@ export class BlockedWorker {
     this.#loop = loop;
   }
 
-  /** What it runs, as stored; empty while that is not known. */
+  /** Its running tasks as stored; empty while unknown. */
   get tasks(): readonly RunningTask[] {
     return this.#tasks ?? [];
   }
@@ -33,10 +33,10 @@ export class BlockedWorker {
     return this.#loop.blockedMs > this.limitMs;
   }
 
-  /** Its rows are to be read: half of the time is over. Later they may be another worker's. */
+  /** Half of the limit is over: read its tasks now, before other workers recover them. */
   get needsTasks(): boolean {
     const isLong = this.#loop.blockedMs > this.#limits.runningStaleThresholdMs / 2;
-    if (!isLong) this.#tasks = undefined; // the loop turned: what it runs now is something else
+    if (!isLong) this.#tasks = undefined; // the loop turned: its tasks may be others now
     return isLong && this.#tasks === undefined;
   }
 

@@ -1,48 +1,49 @@
 /**
- * The thread that speaks for this process's workers, seen from the main one. It has an event loop of its own, so a task
- * that blocks the main one does not make its worker look dead. Started with the first worker; if it dies, another is
- * started, for nothing else can show that this process lives.
+ * The thread that sends the heartbeats of this process's workers, seen from the main thread. It has its own event loop, so a task that
+ * blocks the main one does not make its worker look dead. It starts with the first worker and is replaced if it dies.
  */
 import { Worker as Thread } from "node:worker_threads";
 import { threadEntry } from "../../runtime/thread-entry.ts";
+import { newLoopTurns, countLoopTurns } from "./loop-turns.ts";
 import type { FromLiveness, ToLiveness, WatchedWorker } from "./messages.ts";
-import { newPulse, startPulse } from "./pulse.ts";
 
 /** How long a thread without workers is kept: the next one would wait for its start. */
 const IDLE_MS = 2_000;
 const RESTART_MS = 500;
 
-export interface Spoken {
+/** A worker and the code that handles the messages about it. */
+export interface Subscriber {
   readonly worker: WatchedWorker;
-  readonly hear: (message: FromLiveness) => void;
+  readonly onMessage: (message: FromLiveness) => void;
   isRegistered: boolean;
 }
 
 class LivenessThread {
-  readonly #pulse = newPulse();
-  readonly #spoken = new Map<string, Spoken>();
+  readonly #loopTurns = newLoopTurns();
+  readonly #subscribers = new Map<string, Subscriber>();
   #thread: Thread | undefined;
   #stopPulse: (() => void) | undefined;
   #idle: NodeJS.Timeout | undefined;
 
-  watch(spoken: Spoken): void {
+  watch(subscriber: Subscriber): void {
     clearTimeout(this.#idle);
-    this.#spoken.set(spoken.worker.workerId, spoken);
-    this.#stopPulse ??= startPulse(this.#pulse);
+    this.#subscribers.set(subscriber.worker.workerId, subscriber);
+    this.#stopPulse ??= countLoopTurns(this.#loopTurns);
     if (this.#thread === undefined) this.#start();
-    else this.#introduce(spoken);
+    else this.#introduce(subscriber);
   }
 
-  say(message: ToLiveness): void {
-    const spoken = message.kind === "registered" ? this.#spoken.get(message.workerId) : undefined;
-    if (spoken !== undefined) spoken.isRegistered = true;
+  post(message: ToLiveness): void {
+    const known =
+      message.kind === "registered" ? this.#subscribers.get(message.workerId) : undefined;
+    if (known !== undefined) known.isRegistered = true;
     this.#thread?.postMessage(message);
   }
 
-  /** To be called when the thread has said that it has left the worker. */
+  /** Called when the thread has confirmed that it dropped the worker. */
   forget(workerId: string): void {
-    this.#spoken.delete(workerId);
-    if (this.#spoken.size > 0) return;
+    this.#subscribers.delete(workerId);
+    if (this.#subscribers.size > 0) return;
     this.#stopPulse?.();
     this.#stopPulse = undefined;
     const thread = this.#thread;
@@ -54,31 +55,32 @@ class LivenessThread {
 
   #start(): void {
     const thread = new Thread(threadEntry("thread-main", import.meta.url), {
-      workerData: this.#pulse,
+      workerData: this.#loopTurns,
       name: "posthaste liveness",
     });
     this.#thread = thread;
     thread.unref(); // a worker keeps its process alive by itself
     thread.on("message", (message: FromLiveness) =>
-      this.#spoken.get(message.workerId)?.hear(message),
+      this.#subscribers.get(message.workerId)?.onMessage(message),
     );
     thread.on("error", (error: unknown) => {
-      for (const { worker, hear } of this.#spoken.values())
-        hear({ kind: "trouble", workerId: worker.workerId, error: String(error), isAway: false });
+      const trouble = { kind: "trouble", error: String(error), isAway: false } as const;
+      for (const [workerId, { onMessage }] of this.#subscribers)
+        onMessage({ ...trouble, workerId });
     });
     thread.on("exit", () => {
       if (this.#thread !== thread) return; // it was told to end
       this.#thread = undefined;
       setTimeout(() => {
-        if (this.#spoken.size > 0 && this.#thread === undefined) this.#start();
+        if (this.#subscribers.size > 0 && this.#thread === undefined) this.#start();
       }, RESTART_MS).unref();
     });
-    for (const spoken of this.#spoken.values()) this.#introduce(spoken);
+    for (const subscriber of this.#subscribers.values()) this.#introduce(subscriber);
   }
 
-  #introduce({ worker, isRegistered }: Spoken): void {
+  #introduce({ worker, isRegistered }: Subscriber): void {
     this.#thread?.postMessage({ kind: "watch", worker } satisfies ToLiveness);
-    if (isRegistered) this.say({ kind: "registered", workerId: worker.workerId });
+    if (isRegistered) this.post({ kind: "registered", workerId: worker.workerId });
   }
 }
 

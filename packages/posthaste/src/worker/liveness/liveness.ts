@@ -1,24 +1,27 @@
-/** One worker's part of the liveness thread: what it holds is published there, and what the thread finds out is told here. */
+/**
+ * The entry of liveness, for one worker. In: its claims. Out: heartbeats, and what the thread finds out: this worker was declared dead,
+ * is cut off, leads, or had a blocked event loop.
+ */
 import type { Logger } from "../../domain/logger.ts";
 import { pause } from "../../runtime/pause.ts";
-import type { HeldClaim } from "../../store/queries/hold-claims.ts";
-import { HeardSteadily } from "./heard-steadily.ts";
+import type { Claim } from "../../store/queries/claim/stored-claims.ts";
 import { livenessThread } from "./liveness-thread.ts";
 import type { FromLiveness, WatchedWorker } from "./messages.ts";
+import { SteadyHeartbeats } from "./steady-heartbeats.ts";
 
 export interface LivenessOptions {
   readonly worker: WatchedWorker;
   readonly log: Logger;
-  /** What is held at this moment. */
+  /** The claims of the worker now. */
   readonly claims: () => {
-    readonly running: readonly HeldClaim[];
-    readonly ahead: readonly HeldClaim[];
+    readonly running: readonly Claim[];
+    readonly prefetched: readonly Claim[];
   };
-  /** Others have declared this worker dead. Said once. */
+  /** Other workers have declared this one dead. Called once. */
   readonly onDead: () => void;
-  /** Others may take its tasks, or can no longer. */
+  /** Other workers may recover its tasks from now on, or may no longer. */
   readonly onFence: (isFenced: boolean) => void;
-  /** The loop was blocked for so long that others may have taken its tasks. */
+  /** The loop was blocked for so long that other workers may have recovered its tasks. */
   readonly onLongBlock: () => void;
 }
 
@@ -27,7 +30,7 @@ const FIRST_BEAT_MS = 5_000;
 /** How long its session may take to close. */
 const LEAVE_MS = 2_000;
 const LONGEST_PUBLISH_MS = 1_000;
-/** A loop that stands still for less is nobody's concern. */
+/** Shorter blocks are not logged. */
 const WORTH_A_LINE_MS = 1_000;
 
 export class Liveness {
@@ -35,7 +38,7 @@ export class Liveness {
   readonly #beating = new AbortController();
   readonly #left = new AbortController();
   #publishing: NodeJS.Timeout | undefined;
-  readonly #heard: HeardSteadily;
+  readonly #heard: SteadyHeartbeats;
   #wasHolding = false;
   #leads = false;
   #onDeadline: (inMs: number) => void = () => undefined;
@@ -43,12 +46,9 @@ export class Liveness {
   constructor(options: LivenessOptions) {
     this.#options = options;
     const { worker } = options;
-    this.#heard = new HeardSteadily(worker.beatMs);
-    livenessThread.watch({
-      worker,
-      hear: (message) => this.#hear(message),
-      isRegistered: false,
-    });
+    this.#heard = new SteadyHeartbeats(worker.beatMs);
+    const onMessage = (message: FromLiveness): void => this.#onMessage(message);
+    livenessThread.watch({ worker, onMessage, isRegistered: false });
     const { runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs } = worker;
     const shortest = Math.min(runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs);
     this.#publishing = setInterval(
@@ -57,49 +57,49 @@ export class Liveness {
     ).unref();
   }
 
-  /** Whether this is the worker that looks after the others. */
+  /** Whether this worker leads, and so looks for dead workers. */
   get leads(): boolean {
     return this.#leads;
   }
 
-  /** Whether this worker may judge others that have been silent for so long: see heard-steadily.ts. */
+  /** Whether this worker may judge workers that have been silent for this long: see steady-heartbeats.ts. */
   mayJudge(thresholdMs: number): boolean {
     return this.#heard.mayJudge(thresholdMs, performance.now());
   }
 
-  /** While this worker leads, `hear` is told of the first deadline of a waiting task, shortly before or after it passes. */
-  hearDeadlines(hear: (inMs: number) => void): void {
-    this.#onDeadline = hear;
+  /** While this worker leads, `onDeadline` gets the first deadline of a waiting task, shortly before or after it passes. */
+  watchDeadlines(onDeadline: (inMs: number) => void): void {
+    this.#onDeadline = onDeadline;
   }
 
-  /** The worker's row stands. Resolves when others can see that it lives, or after a while if they cannot. */
+  /** The worker's row exists. Resolves when other workers can see its lock, or after a while if they cannot. */
   async begin(): Promise<void> {
     const { worker, log } = this.#options;
-    livenessThread.say({ kind: "registered", workerId: worker.workerId });
+    livenessThread.post({ kind: "registered", workerId: worker.workerId });
     await pause(FIRST_BEAT_MS, this.#beating.signal);
     if (!this.#beating.signal.aborted)
-      log.warn("no heartbeat could be written yet; the worker begins, and goes on trying");
+      log.warn("no heartbeat stored yet; the worker starts and keeps retrying");
   }
 
-  /** @param isSilent the database would not answer its session's goodbye */
+  /** @param isSilent the database does not answer: do not wait for its session to close */
   async end(isSilent = false): Promise<void> {
     clearInterval(this.#publishing);
     const { workerId } = this.#options.worker;
-    livenessThread.say({ kind: "leave", workerId });
+    livenessThread.post({ kind: "leave", workerId });
     await pause(isSilent ? 0 : LEAVE_MS, this.#left.signal);
     livenessThread.forget(workerId);
   }
 
   #publish(): void {
-    const { running, ahead } = this.#options.claims();
-    const isHolding = running.length + ahead.length > 0;
+    const { running, prefetched } = this.#options.claims();
+    const isHolding = running.length + prefetched.length > 0;
     if (!isHolding && !this.#wasHolding) return;
     this.#wasHolding = isHolding;
     const { workerId } = this.#options.worker;
-    livenessThread.say({ kind: "claims", workerId, running, ahead });
+    livenessThread.post({ kind: "claims", workerId, running, prefetched });
   }
 
-  #hear(message: FromLiveness): void {
+  #onMessage(message: FromLiveness): void {
     const { log, worker, onDead, onFence, onLongBlock } = this.#options;
     switch (message.kind) {
       case "heard":
@@ -114,26 +114,26 @@ export class Liveness {
         return this.#onDeadline(message.inMs);
       case "dead":
         log.error(
-          "this worker was declared dead: its tasks are taken from it, and it registers anew",
+          "worker declared dead by other workers; aborting its tasks and registering again",
         );
         return onDead();
       case "fenced":
         log.error(
           { silentMs: Math.round(message.silentMs) },
-          "no heartbeat has been written for too long: others may take the tasks, so they are aborted here",
+          "no heartbeat stored for too long; aborting all tasks because other workers may take them",
         );
         return onFence(true);
       case "unfenced":
-        log.info("heartbeats are written again");
+        log.info("heartbeats stored again; claiming tasks again");
         return onFence(false);
       case "was blocked":
         return this.#report(message.blockedMs, worker, onLongBlock);
       case "trouble":
         return message.isAway
-          ? log.debug({ error: message.error }, "heartbeats are not written; trying again")
+          ? log.debug({ error: message.error }, "could not store heartbeats; retrying")
           : log.error(
               { error: message.error },
-              "heartbeats cannot be written, so others will take this worker's tasks: after a migration run `posthaste roles` again; trying again",
+              "PostgreSQL refuses heartbeats, other workers will take the tasks; after a migration apply what `posthaste roles` prints",
             );
     }
   }
@@ -142,7 +142,7 @@ export class Liveness {
     if (blockedMs >= WORTH_A_LINE_MS) {
       this.#options.log.warn(
         { blockedMs: Math.round(blockedMs) },
-        "the event loop was blocked: no task of this process could go on. Tasks that compute belong on threads: blocking: true",
+        "event loop was blocked; no task of this process could continue. Set blocking: true for tasks that compute",
       );
     }
     if (blockedMs >= worker.runningStaleThresholdMs) onLongBlock();

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LoopWatch } from "./loop-watch.ts";
 
 /** Looks every 250 ms; `turns` says what is seen each time. */
@@ -8,25 +8,27 @@ function watched(turns: readonly number[]): LoopWatch {
   return loop;
 }
 
-test("a loop that turns between any two looks is not blocked", () => {
-  expect(watched([1, 2, 4, 5]).blockedMs).toBe(0);
-});
+describe("LoopWatch", () => {
+  test("reports no block when the loop turns between two looks", () => {
+    expect(watched([1, 2, 4, 5]).blockedMs).toBe(0);
+  });
 
-test("a loop that stands still is blocked for as long as it has been looked at", () => {
-  expect(watched([1, 2, 2, 2, 2]).blockedMs).toBe(750);
-});
+  test("reports a block for as long as it has watched it", () => {
+    expect(watched([1, 2, 2, 2, 2]).blockedMs).toBe(750);
+  });
 
-test("when it turns again, it is said how long it stood, and the worst is remembered once", () => {
-  const loop = watched([1, 1, 1]);
-  expect(loop.look(2, 2_000)).toBe(500);
-  expect(loop.blockedMs).toBe(0);
-  expect(loop.look(3, 2_250)).toBeUndefined();
-  expect(loop.takeWorst()).toBe(500);
-  expect(loop.takeWorst()).toBe(0);
-});
+  test("reports the length of a block when the loop turns again, and the longest once", () => {
+    const loop = watched([1, 1, 1]);
+    expect(loop.look(2, 2_000)).toBe(500);
+    expect(loop.blockedMs).toBe(0);
+    expect(loop.look(3, 2_250)).toBeUndefined();
+    expect(loop.takeWorst()).toBe(500);
+    expect(loop.takeWorst()).toBe(0);
+  });
 
-test("a process that was frozen for a minute has not blocked its loop for a minute", () => {
-  const loop = watched([1, 2]);
-  loop.look(2, 61_250);
-  expect(loop.blockedMs).toBe(2 * LoopWatch.everyMs);
+  test("does not count a minute in which the process was frozen", () => {
+    const loop = watched([1, 2]);
+    loop.look(2, 61_250);
+    expect(loop.blockedMs).toBe(2 * LoopWatch.everyMs);
+  });
 });

@@ -1,6 +1,6 @@
 /**
- * For how long the main event loop has not turned, as a thread sees it. A process that was frozen and woken has not
- * blocked its loop: of a gap in which this thread did not look either, no more than one look counts.
+ * How long the main event loop has not turned, as the thread sees it. A process that was frozen and resumed has not blocked its loop: a
+ * gap in which this thread did not look either counts as one look.
  */
 const LOOK_EVERY_MS = 250;
 const MOST_A_LOOK_COUNTS_MS = 2 * LOOK_EVERY_MS;

@@ -1,4 +1,4 @@
-/** What the liveness thread can learn about a main thread that does not turn its event loop: V8 answers for it. */
+/** Asks V8 from the liveness thread what a blocked main thread is doing. */
 import { readFile } from "node:fs/promises";
 import type { Session } from "node:inspector";
 
@@ -31,7 +31,7 @@ export async function lookAtMainThread(): Promise<MainThreadLook> {
       session.disconnect();
     }
   } catch {
-    return UNKNOWN; // the look is a service; the decision does not hang on it
+    return UNKNOWN; // only for the log: the decision does not need it
   }
 }
 
@@ -47,7 +47,7 @@ function inspectorUrl(session: Session): Promise<string | undefined> {
 }
 
 /**
- * An inspector that listens is not yet a debugger: `--inspect` may be on for months. Linux tells whether somebody is
+ * An inspector that listens is not yet a debugger: `--inspect` may be on for months. Linux tells whether a client is
  * connected; elsewhere an inspector that listens counts as one that is used.
  */
 async function isConnected(url: string | undefined): Promise<boolean> {

@@ -1,11 +1,11 @@
-/** What a process and its liveness thread say to each other. Everything here must survive a structured clone. */
-import type { OnBlocked } from "../../domain/worker-options.ts";
-import type { HeldClaim } from "../../store/queries/hold-claims.ts";
+/** The messages between a process and its liveness thread. All must survive a structured clone. */
+import type { OnBlocked } from "../../config/worker-options.ts";
+import type { Claim } from "../../store/queries/claim/stored-claims.ts";
 
-/** What the thread must know of a worker to speak for it. */
+/** The facts about a worker that the thread needs. */
 export interface WatchedWorker {
   readonly workerId: string;
-  /** A direct connection: a session that shows a life must be the process's own. */
+  /** A direct connection: the session with the lock must not be shared by a pooler. */
   readonly url: string;
   readonly preparedStatements: boolean | undefined;
   readonly schema: string;
@@ -26,34 +26,34 @@ export interface WatchedWorker {
   readonly config: string;
 }
 
-/** Everything is about one worker: a process may have several, and they share the thread. */
+/** Each message is about one worker; the workers of a process share the thread. */
 export type ToLiveness =
   | { readonly kind: "watch"; readonly worker: WatchedWorker }
-  /** Its row stands: from here on it can beat. */
+  /** Its row exists: heartbeats can be written. */
   | { readonly kind: "registered"; readonly workerId: string }
   | {
       readonly kind: "claims";
       readonly workerId: string;
-      readonly running: readonly HeldClaim[];
-      readonly ahead: readonly HeldClaim[];
+      readonly running: readonly Claim[];
+      readonly prefetched: readonly Claim[];
     }
   | { readonly kind: "leave"; readonly workerId: string };
 
 export type FromLiveness = { readonly workerId: string } &
-  /** The worker's row, and every claim that was due, have a new heartbeat. Said about once a heartbeat. */
+  /** The worker's row and all due claims have a new heartbeat. Sent about once a heartbeat. */
   (
     | { readonly kind: "heard" }
-    /** Others have declared it dead, or its row is gone. Said once. */
+    /** Other workers have declared it dead, or its row is gone. Sent once. */
     | { readonly kind: "dead" }
-    /** No heartbeat has been written for so long that others may have taken its tasks. */
+    /** No heartbeat has been written for so long that other workers may recover its tasks. */
     | { readonly kind: "fenced"; readonly silentMs: number }
     | { readonly kind: "unfenced" }
     | { readonly kind: "leads"; readonly leads: boolean }
-    /** The first deadline of a waiting task passes in so long, or has passed. Said by a worker that leads. */
+    /** The first deadline of a waiting task passes in `ms`. Sent for the leader. */
     | { readonly kind: "deadline"; readonly inMs: number }
     /** The event loop turns again after a while. */
     | { readonly kind: "was blocked"; readonly blockedMs: number }
-    /** `isAway`: the database does not answer, which the worker says by itself. */
+    /** `isAway`: the database does not answer, which the worker logs itself. */
     | { readonly kind: "trouble"; readonly error: string; readonly isAway: boolean }
     | { readonly kind: "left" }
   );

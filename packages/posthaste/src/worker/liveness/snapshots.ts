@@ -1,5 +1,5 @@
-/** How a worker is, now and then: load, processor, memory, lag of its loop. */
-import type { WorkerSnapshot } from "../../store/queries/worker-states.ts";
+/** Samples of a worker for `worker_states`: load, processor, memory, lag of its event loop. */
+import type { WorkerSnapshot } from "../../store/queries/worker/worker-states.ts";
 import type { LoopWatch } from "./loop-watch.ts";
 import type { WatchedWorker } from "./messages.ts";
 
@@ -37,7 +37,7 @@ export class Snapshots {
     };
   }
 
-  /** Of one core, since the last time. */
+  /** The share of one core since the last sample. */
   #cpuPercent(): number {
     const now = performance.now();
     const { user, system } = process.cpuUsage(this.#usage);

@@ -1,8 +1,8 @@
-/** What the liveness thread is told of a worker. */
+/** The facts about a worker that the liveness thread gets. */
 import { hostname } from "node:os";
-import { effectiveConfig } from "../../domain/config-settings.ts";
-import type { Config, DatabaseConfig } from "../../domain/config.ts";
-import type { WorkerPlan } from "../../domain/worker-options.ts";
+import type { Config, DatabaseConfig } from "../../config/config.ts";
+import { effectiveConfig } from "../../config/settings.ts";
+import type { WorkerSettings } from "../../config/worker-options.ts";
 import type { WatchedWorker } from "./messages.ts";
 
 const LONGEST_BEAT_MS = 2_000;
@@ -11,12 +11,12 @@ export function watchedWorker(
   workerId: string,
   { sessionUrl, preparedStatements }: DatabaseConfig,
   config: Config,
-  plan: WorkerPlan,
+  settings: WorkerSettings,
 ): WatchedWorker {
   const { recovery, schema, claimLeaseMs } = config;
   const { runnerHeartbeatIntervalMs, claimerHeartbeatIntervalMs } = recovery;
   const { crashGraceMs, runningStaleThresholdMs, autoFailStaleRunning } = recovery;
-  const { resilientTaskFlags, resilientSweepThresholdMultiplier } = plan.workerRecovery;
+  const { resilientTaskFlags, resilientSweepThresholdMultiplier } = settings.workerRecovery;
   return {
     workerId,
     url: sessionUrl,
@@ -24,7 +24,7 @@ export function watchedWorker(
     schema,
     hostname: hostname(),
     pid: process.pid,
-    beatMs: beatMs(config, plan),
+    beatMs: beatMs(config, settings),
     runnerHeartbeatIntervalMs,
     claimerHeartbeatIntervalMs,
     claimLeaseMs,
@@ -32,20 +32,19 @@ export function watchedWorker(
     runningStaleThresholdMs,
     resilientFlags: resilientTaskFlags,
     resilientMultiplier: resilientSweepThresholdMultiplier,
-    // Where stale tasks are left to their worker, so is its process.
-    onBlocked: autoFailStaleRunning ? plan.onBlocked : "report",
-    config: JSON.stringify(effectiveConfig(config, plan)),
+    // If stale tasks stay with their worker, its process is not ended either.
+    onBlocked: autoFailStaleRunning ? settings.onBlocked : "report",
+    config: JSON.stringify(effectiveConfig(config, settings)),
   };
 }
 
 /**
- * Twice within a grace: a worker that reconnects is heard of before its grace is over. Often enough to say, when its tasks
- * are taken from it, that its event loop is blocked. And more often than sweepers were told to expect, so that none of them
- * judges others while it cannot be heard itself.
+ * Twice within a grace, so that a worker that reconnects writes one before its grace is over. Often enough to store a blocked event loop
+ * before its tasks are recovered. And more often than sweepers expect, so that no sweeper judges workers while its own heartbeats fail.
  */
 export function beatMs(
   { recovery }: Pick<Config, "recovery">,
-  { workerRecovery }: Pick<WorkerPlan, "workerRecovery">,
+  { workerRecovery }: Pick<WorkerSettings, "workerRecovery">,
 ): number {
   const { crashGraceMs, runningStaleThresholdMs } = recovery;
   const { enabled, heartbeatIntervalMs, sweepThresholdMs } = workerRecovery;

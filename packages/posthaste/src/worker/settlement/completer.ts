@@ -7,16 +7,16 @@
 import { nextTurn } from "../../runtime/pause.ts";
 import type { Connection } from "../../store/connection.ts";
 import { Link } from "../../store/link.ts";
-import type { EndedTask } from "../held-tasks.ts";
+import { watchConnection } from "../connection-watchdog.ts";
+import type { AttemptServices } from "../execution/attempt-services.ts";
+import type { EndedTask } from "../execution/ended-task.ts";
 import type { Outage } from "../outage.ts";
-import type { RunServices } from "../run-services.ts";
-import { watchLink } from "../watch-link.ts";
+import type { EndList } from "../slots/end-list.ts";
 import type { AfterCommit, CommittedEnds } from "./after-commit.ts";
-import type { EndList } from "./end-list.ts";
 import { isRefusal, settleOneByOne } from "./settle-one-by-one.ts";
 
 export interface CompleterOptions {
-  readonly services: RunServices;
+  readonly services: AttemptServices;
   /** The name of its session. */
   readonly name: string;
   readonly outage: Outage;
@@ -63,9 +63,9 @@ export class Completer {
     });
   }
 
-  /** The database was reached: what could not be written is tried now. */
-  hearOfReturn(): void {
-    this.#options.outage.hearOfReturn();
+  /** The database was reached: the completer writes now. */
+  onReachable(): void {
+    this.#options.outage.onReachable();
   }
 
   /** Closes the session. Ends that are not written by then stay unwritten. */
@@ -85,7 +85,7 @@ export class Completer {
         this.#reportAccepted();
         onWritten();
       } catch (error) {
-        ends.notSent();
+        ends.takeBack();
         if (!this.#isClosed) await outage.wait(error);
       }
     }
@@ -95,7 +95,9 @@ export class Completer {
   #reportAccepted(): void {
     const { ends, services } = this.#options;
     if (this.#hadRefused && ends.refusedCount === 0)
-      services.log.info("PostgreSQL accepts results again; all that were kept are written");
+      services.log.info(
+        "PostgreSQL accepts task results again; all results kept in memory are stored",
+      );
     this.#hadRefused = ends.refusedCount > 0;
   }
 
@@ -105,7 +107,7 @@ export class Completer {
     const connection = await this.#link.connection();
     const batch = ends.next(performance.now());
     try {
-      await watchLink(services.database, connection, async () => {
+      await watchConnection(services.database, connection, async () => {
         ends.sent(batch); // first: the transaction may claim tasks for the slots that these leave
         const written = this.#commit(connection, batch, false);
         onSent();
@@ -113,7 +115,7 @@ export class Completer {
       });
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      ends.notSent();
+      ends.takeBack();
       await settleOneByOne({
         services,
         batch,
@@ -126,7 +128,7 @@ export class Completer {
 
   async #writeAlone(end: EndedTask): Promise<void> {
     const connection = await this.#link.connection();
-    await watchLink(this.#options.services.database, connection, () =>
+    await watchConnection(this.#options.services.database, connection, () =>
       this.#commit(connection, [end], true),
     );
   }

@@ -1,21 +1,21 @@
 /**
- * After a batch of ends that PostgreSQL refused: each is tried alone, so that one does not keep the others from being
- * written. What becomes of an end that is refused alone depends on what the SQLSTATE is about (`errorKind`):
+ * Writes the ends of a refused batch one by one, so that one bad end does not block the others. If PostgreSQL refuses an end alone, the
+ * SQLSTATE decides (`errorKind`):
  *  - its value: the task fails with WORKER_SERIALIZATION_ERROR
  *  - a row that is stored already: the task has ended, and the claim goes
  *  - anything else: the end is kept in memory and written again later, with growing pauses. Refused five times while other
  *    ends of its kind are written in between, it is refused for its value after all. Missing rights are never its value.
  */
+import { isRepeatable } from "../../database/repeat-safely.ts";
 import { PosthasteError, type ResultCode } from "../../domain/errors.ts";
-import { isRepeatable } from "../../engine/repeat-safely.ts";
 import type { Connection } from "../../store/connection.ts";
 import { errorCode, errorKind } from "../../store/pg-errors.ts";
-import type { EndedTask } from "../held-tasks.ts";
-import type { RunServices } from "../run-services.ts";
-import type { EndList } from "./end-list.ts";
+import type { AttemptServices } from "../execution/attempt-services.ts";
+import type { EndedTask } from "../execution/ended-task.ts";
+import type { EndList } from "../slots/end-list.ts";
 
 export interface SettleOneByOne {
-  readonly services: RunServices;
+  readonly services: AttemptServices;
   /** The ends that were refused together. */
   readonly batch: readonly EndedTask[];
   readonly ends: EndList<EndedTask>;
@@ -26,10 +26,10 @@ export interface SettleOneByOne {
 
 /** Refused alone so often while others were written, an end is refused for its value. */
 const MOST_REFUSALS = 5;
-/** Refused one after the other, with none written between: it is not about them, and the rest is not tried now. */
+/** After this many refusals in a row the cause is not the ends: the rest is not tried now. */
 const MOST_IN_A_ROW = 3;
 
-/** Whether an error is about what was to be written. A session that is lost or cannot be had says nothing about that. */
+/** Whether PostgreSQL refused the statement. A lost or unopened session says nothing about the ends. */
 export function isRefusal(error: unknown): boolean {
   return !(error instanceof PosthasteError) && !isRepeatable(error);
 }
@@ -56,7 +56,7 @@ async function settleAlone(asked: SettleOneByOne, end: EndedTask): Promise<boole
   return true;
 }
 
-/** They were refused together with ends that are refused alone, too: nothing is known about them. */
+/** The untried rest of the batch: written again later, refusals not counted. */
 function postpone({ ends }: SettleOneByOne, rest: readonly EndedTask[]): void {
   for (const end of rest) ends.postpone(end, performance.now());
 }
@@ -75,31 +75,32 @@ async function dealWithRefusal(
   return (isValue || isBlamed) && failForValue(asked, end, refusal);
 }
 
-/** What is only given back says nothing that PostgreSQL could refuse. */
+/** A release has no value that PostgreSQL could refuse. */
 function hasValue({ edge }: EndedTask): boolean {
   return edge === "succeed" || edge === "fail" || edge === "retry";
 }
 
-/** Returns how often it has been refused for its own sake. */
+/** Returns how often it was refused alone while other ends were written. */
 function keep({ services, ends }: SettleOneByOne, end: EndedTask, refusal: unknown): number {
   const { log } = services;
   const { isFirst, count } = ends.refuse(end, performance.now());
   const facts = { task: end.id, name: end.name, code: errorCode(refusal), error: String(refusal) };
-  if (!isFirst) log.debug(facts, "PostgreSQL refused the end of a task again; it is kept");
+  if (!isFirst)
+    log.debug(
+      facts,
+      "PostgreSQL refused the result of the task again; keeping it in memory and retrying",
+    );
   else if (errorKind(refusal) === "setup")
     log.error(
       facts,
-      "the end of a task is refused for a missing right or table, and kept in memory until it can be written: apply what `posthaste migrate` and `posthaste roles` print",
+      "task result refused for a missing right or table, kept in memory; apply what `posthaste migrate` and `posthaste roles` print",
     );
   else
-    log.warn(
-      facts,
-      "PostgreSQL refused the end of a task; it is kept in memory and written again later",
-    );
+    log.warn(facts, "PostgreSQL refused the result of the task; keeping it in memory and retrying");
   return count;
 }
 
-/** Where the value is what PostgreSQL refuses (too large, too deep), the task fails and says so. */
+/** PostgreSQL refuses the value (too large, too deep): the task fails with WORKER_SERIALIZATION_ERROR. */
 async function failForValue(
   asked: SettleOneByOne,
   end: EndedTask,
@@ -118,12 +119,12 @@ async function failForValue(
   }
   asked.services.log.warn(
     { task: end.id, name: end.name, error: reason },
-    "PostgreSQL refused a task's result; the task failed",
+    "PostgreSQL cannot store the result of the task; the task failed",
   );
   return true;
 }
 
-/** True if the task has ended already: then what is stored stays, and the claim that should not be there any more goes. */
+/** True if the task has ended already: the stored end stays, and the leftover claim is deleted. */
 async function dropIfEnded(
   { services, connection }: SettleOneByOne,
   end: EndedTask,
@@ -133,7 +134,7 @@ async function dropIfEnded(
   if (status === undefined) return false;
   services.log.warn(
     { task: end.id, name: end.name, claimId: end.claimId, status },
-    "a task had ended already when its end was to be written; what is stored stays",
+    "task had already ended; its stored result stays and this result is dropped",
   );
   return true;
 }

@@ -1,25 +1,25 @@
 /**
  * The ends of tasks that are nodes of runs. One transaction locks the runs, writes the ends, advances the runs and, if slots are
- * free, claims the next nodes (see follow-ups.ts). A locked run or a deadlock delays other nodes only.
+ * free, claims the next nodes (see chained-claims.ts). A locked run or a deadlock delays other nodes only.
  */
-import { moveNodes } from "../../engine/move-nodes.ts";
 import type { Connection } from "../../store/connection.ts";
-import type { ClaimReply } from "../../store/queries/claim-tasks.ts";
-import { leftInLine, type FollowUp, type FollowUps } from "../follow-ups.ts";
-import type { EndedTask } from "../held-tasks.ts";
-import type { RunServices } from "../run-services.ts";
-import { endedIds, notifyWaiters, type CommittedEnds } from "./after-commit.ts";
-import { emitExpiries } from "./emit-attempt-events.ts";
+import type { ClaimReply } from "../../store/queries/claim/claim-tasks.ts";
+import { moveNodes } from "../../workflows/move-nodes.ts";
+import { lanesLeft, type ChainedClaim, type ChainedClaims } from "../claiming/chained-claims.ts";
+import type { AttemptServices } from "../execution/attempt-services.ts";
+import { notifyWaiters, reportExpired } from "../execution/emit-attempt-events.ts";
+import type { EndedTask } from "../execution/ended-task.ts";
+import { endedIds, type CommittedEnds } from "./after-commit.ts";
 
 export class NodeEndWriter {
-  readonly #services: RunServices;
-  readonly #followUps: FollowUps;
+  readonly #services: AttemptServices;
+  readonly #chainedClaims: ChainedClaims;
   /** Claims of transactions whose answer was lost. */
-  #unclear: FollowUp[] = [];
+  #unclear: ChainedClaim[] = [];
 
-  constructor(services: RunServices, followUps: FollowUps) {
+  constructor(services: AttemptServices, chainedClaims: ChainedClaims) {
     this.#services = services;
-    this.#followUps = followUps;
+    this.#chainedClaims = chainedClaims;
   }
 
   async write(
@@ -28,11 +28,11 @@ export class NodeEndWriter {
     isAlone: boolean,
   ): Promise<CommittedEnds> {
     const { store } = this.#services.database;
-    const followUp = isAlone ? undefined : this.#followUps.claimFor(ends.length);
-    const request = followUp?.request;
+    const chainedClaim = isAlone ? undefined : this.#chainedClaims.claimFor(ends.length);
+    const request = chainedClaim?.request;
     const taskIds = ends.map(({ id }) => id);
     try {
-      const { moved, news, claimed } = await connection.together(() => {
+      const { moved, notifications, claimed } = await connection.together(() => {
         const written = moveNodes(store, connection, {
           taskIds,
           move: (db) => store.settleTasks(db, ends),
@@ -41,29 +41,32 @@ export class NodeEndWriter {
         notifyWaiters(this.#services, connection, endedIds(ends));
         return written;
       });
-      if (followUp === undefined || claimed === undefined) return { reply: moved, news };
+      if (chainedClaim === undefined || claimed === undefined)
+        return { reply: moved, notifications };
       return {
         reply: moved,
-        news: { ...news, woken: leftInLine(news.woken, followUp.request, claimed) },
-        startClaimed: () => this.#startClaimed(connection, followUp, claimed),
+        notifications: {
+          ...notifications,
+          woken: lanesLeft(notifications.woken, chainedClaim.request, claimed),
+        },
+        startClaimed: () => this.#startClaimed(connection, chainedClaim, claimed),
       };
     } catch (error) {
-      if (followUp !== undefined) this.#unclear.push(followUp);
+      if (chainedClaim !== undefined) this.#unclear.push(chainedClaim);
       throw error;
     }
   }
 
   /**
-   * To be called after a later transaction has written the same ends under the lock of the same runs: a transaction whose answer was
-   * lost is over by then, and its claims can be found. A search before that could miss them.
+   * Called after a later transaction has written the same ends under the lock of the same runs: the unanswered transaction has ended by
+   * then, and reconciliation can find its claims. An earlier search could miss them.
    */
   clearUp(): void {
-    for (const followUp of this.#unclear.splice(0)) followUp.failed();
+    for (const chainedClaim of this.#unclear.splice(0)) chainedClaim.failed();
   }
 
-  #startClaimed(connection: Connection, followUp: FollowUp, claimed: ClaimReply): void {
-    followUp.taken(claimed);
-    notifyWaiters(this.#services, connection, claimed.expired);
-    emitExpiries(this.#services, claimed.expired);
+  #startClaimed(connection: Connection, chainedClaim: ChainedClaim, claimed: ClaimReply): void {
+    chainedClaim.taken(claimed);
+    reportExpired(this.#services, connection, claimed.expired);
   }
 }

@@ -4,29 +4,26 @@
  * transaction follows the ends in the same packet, so that it sees the room that they leave under caps.
  */
 import type { Connection } from "../../store/connection.ts";
-import { isCompletion } from "../../store/queries/complete-tasks.ts";
-import type { SettleReply } from "../../store/queries/settle-tasks.ts";
+import { isCompletion } from "../../store/queries/settle/complete-tasks.ts";
+import type { SettleReply } from "../../store/queries/settle/settle-tasks.ts";
 import {
   cappedQueues,
-  claimAndStart,
+  runClaimRound,
   type ClaimedAndStarted,
+  type ClaimUnderWay,
 } from "../claiming/claim-transaction.ts";
-import type { ClaimUnderWay } from "../claiming/claim-under-way.ts";
-import type { EndedTask } from "../held-tasks.ts";
-import type { RunServices } from "../run-services.ts";
-import { endedIds, notifyWaiters, type CommittedEnds } from "./after-commit.ts";
+import type { AttemptServices } from "../execution/attempt-services.ts";
+import { notifyWaiters } from "../execution/emit-attempt-events.ts";
+import type { EndedTask } from "../execution/ended-task.ts";
+import { endedIds, type CommittedEnds } from "./after-commit.ts";
 
 export async function writePlainEnds(
-  services: RunServices,
+  services: AttemptServices,
   connection: Connection,
   ends: readonly EndedTask[],
   claim: ClaimUnderWay | undefined,
 ): Promise<CommittedEnds> {
-  const { written, claimed } = connection.together(() => {
-    const sent = send(services, connection, ends, claim);
-    notifyWaiters(services, connection, endedIds(ends));
-    return sent;
-  });
+  const { written, claimed } = connection.together(() => send(services, connection, ends, claim));
   const [reply, tasks] = await Promise.allSettled([written, claimed]);
   if (tasks.status === "rejected") claim?.failed(tasks.reason);
   const startClaimed = (): void => {
@@ -34,35 +31,34 @@ export async function writePlainEnds(
       claim?.taken(connection, tasks.value);
   };
   if (reply.status === "fulfilled") return { reply: reply.value, startClaimed };
-  startClaimed(); // they are this worker's, whatever became of the ends
+  startClaimed(); // the claims are valid, whatever became of the ends
   throw reply.reason;
 }
 
-interface Sent {
-  readonly written: Promise<SettleReply>;
-  readonly claimed: Promise<ClaimedAndStarted> | undefined;
-}
-
 function send(
-  { database: { store } }: RunServices,
+  services: AttemptServices,
   connection: Connection,
   ends: readonly EndedTask[],
   claim: ClaimUnderWay | undefined,
-): Sent {
-  const plan = claim?.plan;
-  if (plan?.claim === undefined || !isOneStatement(ends, plan)) {
+): { written: Promise<SettleReply>; claimed?: Promise<ClaimedAndStarted> | undefined } {
+  const { store } = services.database;
+  const round = claim?.round;
+  const notify = (): void => notifyWaiters(services, connection, endedIds(ends));
+  if (round?.claim === undefined || !isOneStatement(ends, round)) {
     const written = store.settleTasks(connection, ends);
-    return { written, claimed: plan && claimAndStart(store, connection, plan) };
+    notify(); // before the claim, which may wait for a lock under which a cap is counted
+    return { written, claimed: round && runClaimRound(store, connection, round) };
   }
-  const both = store.completeAndClaim(connection, ends, plan.claim);
-  const none = { start: undefined, ahead: undefined };
+  const both = store.completeAndClaim(connection, ends, round.claim);
+  notify();
+  const none = { start: undefined, prefetch: undefined };
   return {
     written: both.then(({ settle }) => settle),
     claimed: both.then((reply) => ({ ...none, claim: reply.claim })),
   };
 }
 
-function isOneStatement(ends: readonly EndedTask[], plan: ClaimUnderWay["plan"]): boolean {
-  const isClaimOnly = plan.starts.length === 0 && plan.ahead === undefined;
-  return isClaimOnly && cappedQueues(plan) === undefined && ends.every(isCompletion);
+function isOneStatement(ends: readonly EndedTask[], round: ClaimUnderWay["round"]): boolean {
+  const isClaimOnly = round.starts.length === 0 && round.prefetch === undefined;
+  return isClaimOnly && cappedQueues(round) === undefined && ends.every(isCompletion);
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { TaskRun } from "../task-run.ts";
+import type { Attempt } from "../execution/attempt.ts";
 import { SlotLedger } from "./slot-ledger.ts";
 
 describe("SlotLedger", () => {
-  test("a reserved slot is occupied until it is used or released, once", () => {
+  test("counts a reserved slot until it is used or released, once", () => {
     const ledger = new SlotLedger(() => 0);
     const slots = ledger.reserve("claim", 2);
     expect(ledger.occupied).toBe(2);
@@ -14,10 +14,10 @@ describe("SlotLedger", () => {
     expect([slots.use(), ledger.occupied]).toEqual([false, 0]);
   });
 
-  test("attempts, reservations of every purpose and unsent ends add up", () => {
+  test("adds up attempts, reservations of every purpose and unsent ends", () => {
     let ends = 0;
     const ledger = new SlotLedger(() => ends);
-    ledger.running.add({} as TaskRun);
+    ledger.running.add({} as Attempt);
     const chained = ledger.reserve("chained claim", 2);
     ledger.reserve("direct start", 3);
     ledger.reserve("claim", 4);

@@ -1,11 +1,11 @@
 /**
- * Which of a worker's slots are occupied. An attempt that runs occupies one. So does each task that a request under way may
+ * The entry of slots. In: attempts and requests. Out: how many slots are occupied, and by what. An attempt that runs occupies one. So does each task that a request under way may
  * bring: a claim, a direct start or a chained claim reserves its slots before it is sent. An end that is not sent yet may
  * keep its slot, too (see end-list.ts).
  */
-import type { TaskRun } from "../task-run.ts";
+import type { Attempt } from "../execution/attempt.ts";
 
-/** What slots are reserved for. */
+/** The requests that reserve slots. */
 export type SlotPurpose = "claim" | "direct start" | "chained claim";
 
 export interface Reservation {
@@ -16,8 +16,8 @@ export interface Reservation {
 }
 
 export class SlotLedger {
-  /** A task that was lost and claimed again may run here twice at once. */
-  readonly running = new Set<TaskRun>();
+  /** A task that was lost and claimed again may have two attempts here at once. */
+  readonly running = new Set<Attempt>();
   readonly #reserved: Record<SlotPurpose, number> = {
     claim: 0,
     "direct start": 0,

@@ -1,4 +1,4 @@
-/** Makes the app that has the task below its first use of another. */
+/** Makes the app with the task "hidden" below its first use of another app. */
 import { defineTask, posthaste } from "../../../src/index.ts";
 
 const database = "postgres://nobody@127.0.0.1:1/none";

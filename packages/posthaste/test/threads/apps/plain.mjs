@@ -1,5 +1,5 @@
 // @ts-check
-/** JavaScript, with the library as it is installed: another copy than the one that the thread's entry is part of. */
+/** JavaScript that imports the installed library, which is another copy than the one of the thread's entry. */
 import { defineTask, posthaste } from "posthaste";
 
 const double = defineTask({

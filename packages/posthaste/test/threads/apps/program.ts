@@ -1,4 +1,4 @@
-/** A whole program: it sends, runs a worker, and has an end. In a thread it stands still at its first use of the app. */
+/** A whole program: it sends, starts a worker, and exits. In a thread its first awaited use of the app never returns. */
 import { setImmediate as turn } from "node:timers/promises";
 import { defineTask, posthaste } from "../../../src/index.ts";
 
@@ -13,7 +13,7 @@ const report = defineTask({
   },
 });
 
-/** Uses the app from its body, as any task may. */
+/** Uses the app from its handler, as any task may. */
 const useApp = defineTask({
   name: "use-app",
   blocking: true,

@@ -90,7 +90,7 @@ export const tasks = [
   heeding,
 ];
 
-// With the help of the app: it is not used at the file's top level, but on behalf of a task.
+// The app may be used here: the call is made for a task, not at the file's top level.
 const context = async () => {
   await app.ensureSchema();
   return { threadId };

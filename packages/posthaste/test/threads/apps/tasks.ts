@@ -1,4 +1,4 @@
-/** An app whose tasks do what bodies on threads do, good and bad. Loaded by real threads, and by nobody else. */
+/** An app whose handlers return, throw, spin, exit or block on threads. Only real threads load it. */
 import { execFileSync } from "node:child_process";
 import { setTimeout as later } from "node:timers/promises";
 import { threadId } from "node:worker_threads";
@@ -54,7 +54,7 @@ function told(signal: AbortSignal) {
   };
 }
 
-/** Waits for the event. */
+/** Waits for the abort event. */
 const listen = defineTask({
   name: "listen",
   blocking,
@@ -97,7 +97,7 @@ const spin = defineTask({
   },
 });
 
-/** Inside a native call nothing ends a thread: here until the folder is gone. */
+/** Stays inside a native call, which cannot be ended, until the folder is gone. */
 const native = defineTask({
   name: "native",
   blocking,
@@ -141,7 +141,7 @@ const rejection = defineTask({
   },
 });
 
-/** Leaves something behind that throws when it is told to, after the task has ended. */
+/** Leaves a timer behind that throws after the task has ended, when `light` adds to `bombs`. */
 const leave = defineTask({
   name: "leave",
   blocking,

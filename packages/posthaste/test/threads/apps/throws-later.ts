@@ -1,4 +1,4 @@
-/** Something goes wrong beside its loading, for instance a port that is taken. */
+/** Throws from a timer while it is loaded, as a server does whose port is taken. */
 setTimeout(() => {
   throw new Error("the port is taken");
 }, 0);

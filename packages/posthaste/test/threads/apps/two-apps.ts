@@ -1,4 +1,4 @@
-/** Two apps that share a task, have one each, and one whose name means two things. */
+/** Two apps that share a task, have one task each, and use one name for two different tasks. */
 import { defineTask, posthaste } from "../../../src/index.ts";
 
 const database = "postgres://nobody@127.0.0.1:1/none";

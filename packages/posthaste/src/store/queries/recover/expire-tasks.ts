@@ -1,0 +1,67 @@
+import { sql, statement, type Db, type SqlText } from "../../sql.ts";
+import { isNode } from "../claim/claim-rows.ts";
+import { EXPIRED_ERROR } from "../settle/complete-tasks.ts";
+
+/**
+ * Ends PENDING tasks whose deadline has passed: no worker serves their queue, or they are due after their deadline. Served by
+ * ready_tasks_deadline_idx; a bounded batch that skips locked rows. expireNodes ends nodes.
+ */
+export function expireTasks(schema: SqlText) {
+  const EXPIRE = statement(sql`
+    with gone as (
+      delete from ${schema}.ready_tasks
+       where ctid = any (array(
+         select ctid from ${schema}.ready_tasks as ready
+          where good_until <= statement_timestamp() and not ${isNode(schema, sql`ready.task_id`)}
+          order by good_until
+          limit $1
+            for update skip locked))
+      returning *
+    )
+    ${endText(schema)}`);
+
+  return async (db: Db, limit: number): Promise<string[]> => {
+    const rows = await db.query<{ id: string }>(EXPIRE, [limit]);
+    return rows.map((row) => row.id);
+  };
+}
+
+/** The same for nodes of runs: found first and ended then, with the lock of their run in between (workflows/move-nodes.ts). */
+export function expireNodes(schema: SqlText) {
+  const FIND = statement(sql`
+    select ready.task_id as "id" from ${schema}.ready_tasks as ready
+     where good_until <= statement_timestamp() and ${isNode(schema, sql`ready.task_id`)}
+     order by good_until
+     limit $1`);
+
+  const EXPIRE = statement(sql`
+    with gone as (
+      delete from ${schema}.ready_tasks
+       where ctid = any (array(select ${schema}.ready_row(late.id) from unnest($1::uuid[]) as late (id)))
+         and good_until <= statement_timestamp()
+      returning *
+    )
+    ${endText(schema)}`);
+
+  return {
+    async find(db: Db, limit: number): Promise<string[]> {
+      const rows = await db.query<{ id: string }>(FIND, [limit]);
+      return rows.map((row) => row.id);
+    },
+    /** Ends the tasks among these that still wait and are still late. */
+    async end(db: Db, taskIds: readonly string[]): Promise<string[]> {
+      const rows = await db.query<{ id: string }>(EXPIRE, [taskIds]);
+      return rows.map((row) => row.id);
+    },
+  };
+}
+
+function endText(schema: SqlText): SqlText {
+  return sql`
+    insert into ${schema}.finished_tasks
+      (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error)
+    select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), attempt_no, retry_count, crash_count, 'TASK_EXPIRED',
+           ${EXPIRED_ERROR}
+      from gone
+    returning task_id as "id"`;
+}

@@ -1,0 +1,48 @@
+import { sql, statement, type Db, type SqlText } from "../../sql.ts";
+
+export interface WorkerRow {
+  readonly workerId: string;
+  readonly name: string;
+  readonly hostname: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly queues: readonly string[];
+  /** The tasks that it can run. */
+  readonly taskNames: readonly string[];
+  readonly concurrency: number;
+  /** More about its process: the version of Node, the platform. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export function registerWorker(schema: SqlText) {
+  const REGISTER = statement(sql`
+    insert into ${schema}.workers
+      (worker_id, name, hostname, pid, version, queues, task_names, concurrency, metadata, state)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'running')
+    on conflict (worker_id) do update set state = 'running', last_heartbeat_at = clock_timestamp()`);
+
+  const SET_STATE = statement(sql`
+    update ${schema}.workers set state = $2, last_heartbeat_at = clock_timestamp()
+     where worker_id = $1 and state <> 'dead'`);
+
+  return {
+    async register(db: Db, row: WorkerRow): Promise<void> {
+      const { workerId, name, hostname, pid, version, queues, taskNames, concurrency, metadata } =
+        row;
+      await db.query(REGISTER, [
+        workerId,
+        name,
+        hostname,
+        pid,
+        version,
+        queues,
+        taskNames,
+        concurrency,
+        JSON.stringify(metadata),
+      ]);
+    },
+    async setState(db: Db, workerId: string, state: "stopping" | "stopped"): Promise<void> {
+      await db.query(SET_STATE, [workerId, state]);
+    },
+  };
+}
