@@ -33,8 +33,9 @@ begin
 end
 $$;
 
--- Notifies the waiters of these tasks that they have ended, each on its own channel, 200 ids a message (a message holds 8,000
--- bytes). Called in a statement of its own after the commit that ended the tasks: inside the same statement, a waiter that
+-- Notifies the waiters of these tasks that they have ended, each on its own channel. A task whose result or error is small has a
+-- message of its own that carries it, '<id> <status> <json>': its waiter need not read it. Other tasks, and runs, are told by
+-- id, 200 in a message (a message holds 8,000 bytes). Called in a statement of its own after the commit that ended the tasks: inside the same statement, a waiter that
 -- registers meanwhile and this look-up could miss each other. While the notification queue is full, waiters stay registered.
 -- A row that another session is deleting is skipped: its waiter is being notified, or is leaving. A statement that never waits
 -- cannot deadlock, and these rows are never updated, so a ctid stays valid. Without sequential scans: with one, a plan from an
@@ -51,10 +52,23 @@ begin
        where ctid = any (array(
          select ctid from @schema.waiters where task_id = any (ids) for update skip locked))
       returning channel, task_id
+    ), known as (
+      select gone.channel, gone.task_id, ended.outcome
+        from gone
+        left join lateral (
+          select coalesce(status, 'COMPLETED') || ' ' || coalesce(coalesce(result, error)::text, '') as outcome
+            from @schema.finished_tasks
+           where task_id = gone.task_id and coalesce(pg_column_size(coalesce(result, error)), 0) <= 2000
+           limit 1
+        ) as ended on octet_length(ended.outcome) <= 4000
     ), numbered as (
-      select channel, task_id, (row_number() over (partition by channel) - 1) / 200 as message from gone
+      select channel, task_id, (row_number() over (partition by channel) - 1) / 200 as message
+        from known
+       where outcome is null
     )
-    select channel, string_agg(task_id::text, ',') as payload from numbered group by channel, message
+    select channel, task_id || ' ' || outcome as payload from known where outcome is not null
+    union all
+    select channel, string_agg(task_id::text, ',') from numbered group by channel, message
   loop
     perform pg_notify(told.channel, told.payload);
   end loop;

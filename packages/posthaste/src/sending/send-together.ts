@@ -28,9 +28,11 @@ export function sendTogether(
       if (tries === 0 && reserved !== undefined)
         return insertStarted({ database, waker }, connection, some, reserved);
       const insert = tries === 0 ? insertFresh : insertMissing;
-      const stored = insert(database, connection, some);
-      waker.notify(connection, some.map(queueHint));
-      await stored;
+      await connection.together(() => {
+        const stored = insert(database, connection, some);
+        waker.notify(connection, some.map(queueHint));
+        return stored;
+      });
       // Only now it is certain what became of the first try: the ids are stored, by it or by this one.
       reserved?.giveUp();
     });

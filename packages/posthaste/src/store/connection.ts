@@ -1,15 +1,15 @@
 /**
- * One session with PostgreSQL, pipelined: statements sent one after the other travel together, and an error of one does
- * not touch the next. The only file, besides copy-query.ts and task-pool.ts, that knows the driver.
+ * One session with PostgreSQL. `pg` opens it: hosts, TLS, passwords. From then on wire-session.ts speaks on its socket. The only
+ * file, besides task-pool.ts and those in wire/, that knows the driver.
  */
 import type { Duplex } from "node:stream";
 import pg from "pg";
 import { hostUrls, maskSecrets } from "../domain/connection-url.ts";
-import { CopyQuery } from "./copy-query.ts";
 import { explainConnectError, isConnectionError } from "./pg-errors.ts";
 import { applySettings, type Profile } from "./session-settings.ts";
 import { firstThatWrites, HOST_TIMEOUT_MS, requireWritable } from "./several-hosts.ts";
 import type { OwnDb, SqlText, Statement } from "./sql.ts";
+import { WireSession } from "./wire/wire-session.ts";
 
 export interface ConnectionOptions {
   readonly url: string;
@@ -30,6 +30,8 @@ export class Connection implements OwnDb {
   /** Resolves once, when the session is over, with the reason. Never rejects. */
   readonly lost: Promise<Error>;
   readonly #client: pg.Client;
+  /** Undefined until the driver has opened the session. */
+  #wire: WireSession | undefined;
   /** Until it is known whether a pooler stands between, nothing is prepared. */
   #prepares = false;
   #backendPid: number | null = null;
@@ -40,6 +42,7 @@ export class Connection implements OwnDb {
     this.lost = new Promise((resolve) => {
       const over = (error: Error): void => {
         this.#open = false;
+        this.#wire?.lose(error);
         resolve(error);
       };
       // The driver may emit 'error' twice and then 'end'; without a listener the first would end the process.
@@ -67,6 +70,7 @@ export class Connection implements OwnDb {
     try {
       await client.connect();
       if (hostTimeoutMs !== undefined) await requireWritable(client);
+      connection.#takeOver(options.profile);
       const isOurs = await applySettings(connection, options.profile, connection.#greetedBy());
       connection.#prepares = options.preparedStatements ?? isOurs;
       if (isOurs) connection.#backendPid = connection.#greetedBy();
@@ -92,14 +96,11 @@ export class Connection implements OwnDb {
   }
 
   async query<Row extends object>(
-    { text, name, isBare = false }: Statement,
+    statement: Statement,
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
-    const config = { text, values: [...values], types, ...(this.#prepares && { name }) };
     try {
-      if (!isBare) return (await this.#client.query<Row>(config)).rows;
-      const { rows } = await this.#client.query<unknown[]>({ ...config, rowMode: "array" });
-      return rows as Row[];
+      return await this.#session().query<Row>(statement, values, this.#prepares);
     } catch (error) {
       throw this.#noted(error);
     }
@@ -107,11 +108,7 @@ export class Connection implements OwnDb {
 
   async copy(text: SqlText, rows: readonly string[]): Promise<void> {
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#client.query(
-          new CopyQuery(text, rows, (error) => (error ? reject(error) : resolve())),
-        );
-      });
+      await this.#session().script(text, rows);
     } catch (error) {
       throw this.#noted(error);
     }
@@ -119,7 +116,7 @@ export class Connection implements OwnDb {
 
   /** Several statements at once, without values or rows. */
   async script(text: SqlText): Promise<void> {
-    await this.#client.query(text);
+    await this.#session().script(text);
   }
 
   /** The channel's name is one of ours (see channels.ts): a hash, which needs no quoting and gets it anyway. */
@@ -129,24 +126,19 @@ export class Connection implements OwnDb {
   }
 
   onNotification(listener: (channel: string, payload: string) => void): void {
-    this.#client.on("notification", ({ channel, payload }) => listener(channel, payload ?? ""));
+    this.#session().onNotification(listener);
   }
 
   /** Says goodbye when everything under way has been answered. */
   async close(): Promise<void> {
+    await this.#wire?.idle();
     if (!this.#open) return;
     await this.#client.end().catch(() => this.destroy()); // already gone: nothing to say goodbye to
   }
 
   /** Statements sent inside leave in one socket write. */
   together<Answer>(send: () => Answer): Answer {
-    const stream = this.#stream();
-    stream?.cork();
-    try {
-      return send();
-    } finally {
-      stream?.uncork();
-    }
+    return this.#session().together(send);
   }
 
   /** Destroys the connection at once; statements under way reject. */
@@ -166,10 +158,27 @@ export class Connection implements OwnDb {
     return (this.#client as unknown as { processID?: number }).processID ?? null;
   }
 
-  /** Typed as private by the driver. The only way to end a link that no longer answers, or to gather writes. */
-  #stream(): Pick<Duplex, "cork" | "uncork" | "destroy"> | undefined {
+  /** Typed as private by the driver. */
+  #stream(): Duplex | undefined {
     const { connection } = this.#client as unknown as { connection?: { stream?: Duplex } };
     return connection?.stream;
+  }
+
+  /** The driver reads the socket no more. It still reports errors of the socket and its end. */
+  #takeOver(profile: Profile): void {
+    const stream = this.#stream();
+    if (stream === undefined) throw new TypeError("the driver has no socket");
+    stream.removeAllListeners("data");
+    this.#wire = new WireSession({
+      stream,
+      parserOf: (oid) => parsers.get(oid) ?? asText,
+      answerTimeoutMs: profile === "migrations" ? MIGRATION_TIMEOUT_MS : ANSWER_TIMEOUT_MS,
+    });
+  }
+
+  #session(): WireSession {
+    if (this.#wire === undefined) throw new TypeError("the session is not open yet");
+    return this.#wire;
   }
 }
 
@@ -183,9 +192,7 @@ function makeClient(
       connectionString: options.url,
       application_name: options.applicationName,
       connectionTimeoutMillis: timeoutMs,
-      query_timeout: options.profile === "migrations" ? MIGRATION_TIMEOUT_MS : ANSWER_TIMEOUT_MS,
       keepAlive: true,
-      pipeline: true,
     });
   } catch {
     // The parser's own error carries the whole string, password included.
@@ -204,7 +211,6 @@ const parsers = new Map<number, (text: string) => unknown>([
 ]);
 
 const asText = (text: string): string => text;
-const types = { getTypeParser: (oid: number) => parsers.get(oid) ?? asText };
 
 /**
  * `2026-11-15 20:12:45.123456+00`; microseconds are cut. Behind a pooler the session's time zone is not ours, and the text

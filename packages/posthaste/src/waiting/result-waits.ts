@@ -9,6 +9,7 @@ import type { WaitOptions } from "../define/task-handle.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { shown } from "../domain/option-reader.ts";
+import { TaskStatus } from "../domain/task-lifecycle.ts";
 import { Coalescer } from "../runtime/coalescer.ts";
 import type { Listener, Subscription } from "../runtime/listener.ts";
 import { pause } from "../runtime/pause.ts";
@@ -51,6 +52,8 @@ export const awaitedRuns: AwaitedKind = {
 };
 
 const MOST_IDS = 1_000;
+/** "<id> <status> <json>". */
+const ENDED = /^([0-9a-f-]{36}) ([A-Z]+) (.*)$/s;
 /** So many polls in a row find nothing before a wait ends: a restore may show empty tables for a moment. */
 const POLLS_IN_VAIN = 2;
 /** The longest wait for the listener: a stored result must be readable without it. */
@@ -153,9 +156,7 @@ export class ResultWaits {
   async #listen(): Promise<void> {
     const { listener, pollEveryMs, log } = this.#options;
     this.#subscription ??= listener.subscribe(this.#channel, {
-      onMessage: (payload) => {
-        for (const id of payload.split(",")) if (this.#waiting.has(id)) this.#look(id);
-      },
+      onMessage: (payload) => this.#onMessage(payload),
       // Notifications, and after a crash of the server the registrations too, are lost.
       onUp: () => this.#lookForAll(),
     });
@@ -166,6 +167,19 @@ export class ResultWaits {
         log.debug({ error: String(error) }, "poll for results failed; the next poll retries"),
     });
     await Promise.race([this.#subscription.ready, pause(LISTEN_PATIENCE_MS)]);
+  }
+
+  /** A notification has ids, or one id with its outcome: see notify_waiters(). */
+  #onMessage(payload: string): void {
+    const [, id, status, outcome] = ENDED.exec(payload) ?? [];
+    if (id === undefined || status === undefined) {
+      for (const ended of payload.split(",")) if (this.#waiting.has(ended)) this.#look(ended);
+      return;
+    }
+    const json = outcome === undefined || outcome === "" ? null : outcome;
+    const isCompleted = status === TaskStatus.COMPLETED;
+    const result = isCompleted ? json : null;
+    this.#answer({ id, exists: true, status, result, error: isCompleted ? null : json });
   }
 
   #look(id: string): void {
@@ -205,10 +219,12 @@ export class ResultWaits {
       const { awaitResults } = database.store;
       this.#hasRegistered = true;
       // Pipelined: two statements, two commits, one round trip; the second sees all earlier commits.
-      const [, found] = await Promise.all([
-        awaitResults.register(connection, ids, this.#channel),
-        awaited.read(database.store, connection, ids),
-      ]);
+      const [, found] = await connection.together(() =>
+        Promise.all([
+          awaitResults.register(connection, ids, this.#channel),
+          awaited.read(database.store, connection, ids),
+        ]),
+      );
       // No notification follows an earlier end, so its registration would stay behind.
       const past = found.filter(({ exists, status }) => !exists || status !== null);
       if (past.length > 0) this.#unregister(past.map(({ id }) => id));

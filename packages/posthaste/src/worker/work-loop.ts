@@ -260,7 +260,8 @@ export class WorkLoop {
       if (round === undefined && !isSurveyDue && !this.#needsReconcile) {
         if (this.inFlight.refusedCount === 0) this.#outage.over(); // no end is left to retry
         await this.#wakeSignal.wait(Math.min(this.#restMs(now), this.inFlight.rewriteInMs(now)));
-        await nextTurn(); // handlers that end in the same turn free their slots together
+        // Handlers that end in the same turn free their slots together.
+        if (this.inFlight.busyCount > 0) await nextTurn();
         continue;
       }
       this.#isInRoundTrip = true;

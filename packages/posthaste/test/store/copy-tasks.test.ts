@@ -5,7 +5,7 @@ import fc from "fast-check";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { taskNameProblem, queueNameProblem } from "../../src/domain/names.ts";
-import { CopyQuery } from "../../src/store/copy-query.ts";
+import { takeOver } from "./take-over.ts";
 import type { CopiedTask } from "../../src/store/queries/send/copy-tasks.ts";
 import { sql, statement } from "../../src/store/sql.ts";
 import { BEGIN, COMMIT, ROLLBACK } from "../../src/store/transaction.ts";
@@ -190,16 +190,13 @@ describe("copyTasks", () => {
   });
 
   test("rejects when it is not answered in time, as any query", async () => {
-    const client = new pg.Client({ connectionString: db.url, pipeline: true, query_timeout: 300 });
-    client.on("error", () => undefined); // the link is dropped on purpose
+    const client = new pg.Client({ connectionString: db.url });
     await client.connect();
+    const session = takeOver(client, 300);
     await db.sql("begin; lock table posthaste.ready_tasks in exclusive mode");
     try {
-      const copied = new Promise<void>((resolve, reject) => {
-        const text = sql`copy posthaste.ready_tasks (task_id, queue, priority) from stdin`;
-        const rows = [`${randomUUID()}\tmail\t7\n`];
-        client.query(new CopyQuery(text, rows, (error) => (error ? reject(error) : resolve())));
-      });
+      const text = "copy posthaste.ready_tasks (task_id, queue, priority) from stdin";
+      const copied = session.script(text, [`${randomUUID()}\tmail\t7\n`]);
       await expect(copied).rejects.toThrow("Query read timeout");
     } finally {
       await db.sql("rollback");
