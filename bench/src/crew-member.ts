@@ -3,6 +3,7 @@
  * run, and ends when told "stop".
  */
 import { sharedNow } from "./clock.ts";
+import { mark } from "./profile/probe.ts";
 import { loadSystem } from "./systems/all.ts";
 import type { Place, Site, Working } from "./systems/system.ts";
 
@@ -12,6 +13,7 @@ export interface MemberOrders {
   readonly site: Site;
   readonly place?: Place;
   readonly concurrency: number;
+  readonly tellsCaller?: boolean;
 }
 
 export interface MemberReport {
@@ -22,6 +24,8 @@ export interface MemberReport {
   readonly cpuUs: number;
   /** From send to start, in milliseconds: of the runs since the last report whose payload has the time of its send. */
   readonly startMs: readonly number[];
+  /** From the end of a run to the start of the next one, in milliseconds: of payloads without the time of their send. */
+  readonly hopMs: readonly number[];
 }
 
 const REPORT_EVERY_MS = 20;
@@ -34,6 +38,7 @@ await contender.connect?.();
 let runs = 0;
 let lastRunAt = 0;
 let startMs: number[] = [];
+let hopMs: number[] = [];
 let working: Working | undefined;
 
 function report(): void {
@@ -43,16 +48,21 @@ function report(): void {
     lastRunAt: performance.timeOrigin + lastRunAt,
     cpuUs: user + kernel,
     startMs,
+    hopMs,
   };
   startMs = [];
+  hopMs = [];
   process.send?.(said);
 }
 
 async function go(): Promise<void> {
   working = await contender.work({
     concurrency: orders.concurrency,
-    handler: ({ sentAt }) => {
+    ...(orders.tellsCaller === undefined ? {} : { tellsCaller: orders.tellsCaller }),
+    handler: ({ n, sentAt }) => {
+      mark("handler", n);
       if (sentAt !== undefined) startMs.push(sharedNow() - sentAt);
+      else if (runs > 0) hopMs.push(performance.now() - lastRunAt);
       runs++;
       lastRunAt = performance.now();
       return null;

@@ -11,13 +11,15 @@ export interface CrewOptions extends MemberOrders {
 }
 
 const script = fileURLToPath(new URL("crew-member.ts", import.meta.url));
-const nothing: MemberReport = { runs: 0, lastRunAt: 0, cpuUs: 0, startMs: [] };
+const nothing: MemberReport = { runs: 0, lastRunAt: 0, cpuUs: 0, startMs: [], hopMs: [] };
 
 export class Crew {
   readonly #children: readonly ChildProcess[];
   readonly #reports: MemberReport[];
   /** From send to start, of every run whose payload has the time of its send. */
   readonly startMs: number[] = [];
+  /** From the end of a run to the start of the next one, where a payload has none. */
+  readonly hopMs: number[] = [];
   #changed: () => void = () => undefined;
   #hasLost = false;
   #isStopping = false;
@@ -29,6 +31,7 @@ export class Crew {
       child.on("message", (report: MemberReport) => {
         this.#reports[index] = report;
         this.startMs.push(...report.startMs);
+        this.hopMs.push(...report.hopMs);
         this.#changed();
       });
       child.on("exit", () => {

@@ -5,11 +5,13 @@ import { bars, judge, round } from "./bars.ts";
 import { compare } from "./baseline/compare.ts";
 import { buildFigures, type BuildFigure } from "./baseline/figures.ts";
 import { buildsTable, judgeBuilds } from "./baseline/report.ts";
+import { edgeBars } from "./edges.ts";
 import { flowBars } from "./flow-bars.ts";
 import { limits } from "./limits.ts";
 import { measure } from "./measure.ts";
 import { ownBars, ownMeasurements } from "./own/own.ts";
 import { measurements } from "./plan.ts";
+import { profile } from "./profile/profile.ts";
 import { chart } from "./report/chart.ts";
 import { markdown } from "./report/markdown.ts";
 import type { Builds, Run } from "./results.ts";
@@ -19,7 +21,8 @@ const help = `npm run bench -- [options]
   --quick            what matters most, in under 3 minutes
   --check            what the bars need, in under 50 minutes; prints each beside its bar, exits with 1 on a miss
   --own              with --check: only how ours holds up against itself
-  --only <words>     measurements whose name contains the words (may be repeated); "limits": PostgreSQL itself
+  --only <words>     measurements whose name contains the words (may be repeated); "edges": two processes, few
+                     slots, one caller; "limits": PostgreSQL itself
   --repetitions <n>  default 3 (--quick: 1, --check: 5, --baseline: 11)
   --json <file>      every figure: [{ system, config, phase, metric, value, repetition }];
                      machine, versions and date go beside it, into <file>.about.json
@@ -30,6 +33,8 @@ const help = `npm run bench -- [options]
                      a miss
   --env-new <K=V>    with --baseline: a variable in the sample processes of this code (may be repeated)
   --env-old <K=V>    with --baseline: a variable in the sample processes of the revision (may be repeated)
+  --profile          where the time of a send to start, a round trip and a cycle goes, beside plain SQL; with --baseline
+                     also of a git revision
 Without --quick, --check and --only, everything is measured.`;
 
 const { values: args } = parseArgs({
@@ -46,6 +51,7 @@ const { values: args } = parseArgs({
     baseline: { type: "string" },
     "env-new": { type: "string", multiple: true, default: [] },
     "env-old": { type: "string", multiple: true, default: [] },
+    profile: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
@@ -55,6 +61,7 @@ if (args.baseline === undefined && args["env-new"].length + args["env-old"].leng
     "--env-new and --env-old need --baseline: they set variables for one of two builds",
   );
 if (args.help) console.log(help);
+else if (args.profile) console.log(await profile(args.baseline));
 else report(args.from === undefined ? await run() : loadRun(args.from));
 
 function run(): Promise<Run> {
@@ -99,9 +106,16 @@ function readVariables(option: string, given: readonly string[]): Record<string,
   );
 }
 
-function isWanted(measurement: { name: string; isNeeded?: boolean; isQuick?: boolean }): boolean {
-  const { name, isNeeded = false, isQuick = false } = measurement;
-  if (args.only.length > 0) return args.only.some((words) => name.includes(words));
+interface Wishable {
+  readonly name: string;
+  readonly isNeeded?: boolean;
+  readonly isQuick?: boolean;
+  readonly isEdge?: boolean;
+}
+
+function isWanted({ name, isNeeded = false, isQuick = false, isEdge = false }: Wishable): boolean {
+  if (args.only.length > 0)
+    return args.only.some((words) => name.includes(words) || (words === "edges" && isEdge));
   return args.check ? isNeeded : !args.quick || isQuick;
 }
 
@@ -131,13 +145,15 @@ function reportRun(done: Run): void {
 }
 
 function check({ results }: Run): void {
-  const all = judge(results, args.own ? ownBars : [...bars, ...flowBars, ...ownBars]);
+  const all = judge(results, args.own ? ownBars : [...bars, ...edgeBars, ...flowBars, ...ownBars]);
   // A measurement that `--only` left out has no figures. It does not count as a miss.
   const verdicts = all.filter(({ value }) => args.only.length === 0 || !Number.isNaN(value));
-  for (const { name, value, range, bound, holds } of verdicts) {
+  for (const { name, value, range, bound, holds, near } of verdicts) {
     const [low, high] = range.map(round);
     const found = Number.isNaN(value) ? "no figure" : `${round(value)} [${low}–${high}]`;
-    console.log(`${holds ? "ok  " : "MISS"} ${name}: ${found}, ${bound}`);
+    console.log(
+      `${holds ? "ok  " : "MISS"} ${name}: ${found}, ${bound}${near === undefined ? "" : `; ${near}`}`,
+    );
   }
   const missed = verdicts.filter(({ holds }) => !holds).length;
   console.log(missed === 0 ? "every bar holds" : `${missed} of ${verdicts.length} bars missed`);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sharedNow } from "./clock.ts";
 import type { Crew } from "./crew.ts";
 import type { Cost, Meter } from "./meters.ts";
+import { mark } from "./profile/probe.ts";
 import type { Contender, Payload } from "./systems/system.ts";
 
 /** Metric to value. */
@@ -28,7 +29,13 @@ export interface PhaseOptions {
   readonly fillerBytes?: number;
 }
 
-export type StartCrew = (size: { processes: number; concurrency: number }) => Promise<Crew>;
+export interface CrewSize {
+  readonly processes: number;
+  readonly concurrency: number;
+  readonly tellsCaller?: boolean;
+}
+
+export type StartCrew = (size: CrewSize) => Promise<Crew>;
 
 export type Phase = (
   contender: Contender,
@@ -43,11 +50,13 @@ const CAP_MS = 20_000;
 export const phases: Readonly<Record<string, Phase>> = {
   sends,
   bulk,
+  chunks,
   drain,
   crewDrain,
   latency,
   crewLatency,
-  roundTrips,
+  crewRoundTrips,
+  crewChain,
   idle,
 };
 
@@ -75,6 +84,21 @@ async function bulk(
   await contender.sendBulk(payloads);
   return perTask("sends", count, await stop());
 }
+
+/** So many callers, each sending a thousand with one call, and the next thousand when these are acknowledged. */
+async function chunks(
+  contender: Contender,
+  meter: Meter,
+  { callers = 2, seconds = 3 }: PhaseOptions,
+) {
+  const payloads = Array.from({ length: CHUNK }, (_, n) => ({ n }));
+  await contender.sendBulk(payloads);
+  const stop = await meter.start();
+  const count = await repeatFor(seconds, callers, () => contender.sendBulk(payloads));
+  return perTask("sends", count * CHUNK, await stop());
+}
+
+const CHUNK = 1_000;
 
 /**
  * The first tasks are not counted: a worker runs for days, and how long Node's compiler takes to warm up is not what is
@@ -162,21 +186,32 @@ async function latency(contender: Contender, _meter: Meter, options: PhaseOption
   return startTimes(times);
 }
 
-/** As `latency`, with the worker in another process. */
+/** As `latency`, with the workers in other processes. */
 async function crewLatency(
   contender: Contender,
   _meter: Meter,
   options: PhaseOptions,
   startCrew: StartCrew,
 ) {
-  const crew = await startCrew({ processes: 1, concurrency: 10 });
-  crew.go();
-  await contender.send({ n: -1 });
-  await waitUntil(() => crew.runs > 0, CAP_MS);
-  await sleep(500);
+  const crew = await startedCrew(contender, startCrew, { processes: options.processes ?? 1 });
   await sendSteadily(contender, options, { now: sharedNow, times: crew.startMs });
   await crew.stop();
   return startTimes(crew.startMs);
+}
+
+/** Its workers listen, and the first task has run. */
+async function startedCrew(
+  contender: Contender,
+  startCrew: StartCrew,
+  size: Partial<CrewSize>,
+): Promise<Crew> {
+  const crew = await startCrew({ processes: 1, concurrency: 10, ...size });
+  crew.go();
+  await contender.send({ n: -1, sentAt: sharedNow() });
+  await waitUntil(() => crew.runs > 0, CAP_MS);
+  await sleep(500);
+  crew.startMs.length = 0;
+  return crew;
 }
 
 /** Sends so many a second, whatever becomes of them. Then waits until all have started, or for 1.5 s. */
@@ -187,12 +222,14 @@ async function sendSteadily(
 ): Promise<void> {
   const everyMs = 1_000 / perSecond;
   const count = seconds * perSecond;
+  const before = times.length;
   const startedAt = performance.now();
   for (let n = 0; n < count; n++) {
     await sleep(Math.max(0, startedAt + n * everyMs - performance.now()));
+    mark("send", n);
     void contender.send({ n, sentAt: now() });
   }
-  await waitUntil(() => times.length >= count, 1_500);
+  await waitUntil(() => times.length >= before + count, 1_500);
 }
 
 async function waitUntil(isDone: () => boolean, limitMs: number): Promise<void> {
@@ -202,39 +239,77 @@ async function waitUntil(isDone: () => boolean, limitMs: number): Promise<void> 
 
 function startTimes(times: readonly number[]): Figures {
   const sorted = [...times].sort((a, b) => a - b);
-  const at = (share: number): number =>
-    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   return {
-    "start p50 ms": at(0.5),
-    "start p95 ms": at(0.95),
-    "start p99 ms": at(0.99),
+    "start p50 ms": shareOf(sorted, 0.5),
+    "start p95 ms": shareOf(sorted, 0.95),
+    "start p99 ms": shareOf(sorted, 0.99),
     started: sorted.length,
   };
 }
 
-async function roundTrips(
+function shareOf(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** Send and wait for the result, with the worker in another process. */
+async function crewRoundTrips(
   contender: Contender,
   meter: Meter,
   { callers = 16, seconds = 3 }: PhaseOptions,
+  startCrew: StartCrew,
 ): Promise<Figures> {
   const { roundTrip } = contender;
   if (roundTrip === undefined) return {};
-  const working = await contender.work({ concurrency: 100, handler: () => null });
+  const size = { concurrency: 100, tellsCaller: true };
+  const crew = await startedCrew(contender, startCrew, size);
   const times: number[] = [];
   await roundTrip({ n: 0 });
+  for (let n = 1; n <= 100; n++) await roundTrip({ n });
+  const cpuBefore = crew.cpuUs;
   const stop = await meter.start();
   const count = await repeatFor(seconds, callers, async (n) => {
     const at = performance.now();
+    mark("send", n);
     await roundTrip({ n });
+    mark("result", n);
     times.push(performance.now() - at);
   });
   const cost = await stop();
-  await working.stop();
+  const node = cost.node + crew.cpuUs - cpuBefore;
+  await crew.stop();
   times.sort((a, b) => a - b);
   return {
-    ...perTask("round trips", count, cost),
-    "round trip p50 ms": times[Math.floor(times.length / 2)] ?? Number.NaN,
+    ...perTask("round trips", count, { ...cost, node }),
+    "round trip p50 ms": shareOf(times, 0.5),
+    "round trip p99 ms": shareOf(times, 0.99),
   };
+}
+
+/** A chain of nodes in a worker process, and single sends to it before and after, as the machine has moods. */
+async function crewChain(
+  contender: Contender,
+  _meter: Meter,
+  { count = 500, seconds = 3 }: PhaseOptions,
+  startCrew: StartCrew,
+): Promise<Figures> {
+  if (contender.startFlows === undefined) throw new Error("this system has no flows");
+  const crew = await startedCrew(contender, startCrew, {});
+  const singles = () =>
+    sendSteadily(contender, { seconds }, { now: sharedNow, times: crew.startMs });
+  await singles();
+  const earlier = crew.runs;
+  await contender.startFlows({ kind: "chain", length: count }, 1);
+  await waitUntil(() => crew.runs >= earlier + count, CAP_MS);
+  await sleep(100);
+  await singles();
+  await crew.stop();
+  // The first node follows the last single send, not a node.
+  const hop = shareOf(
+    crew.hopMs.slice(1).sort((a, b) => a - b),
+    0.5,
+  );
+  const times = startTimes(crew.startMs);
+  return { "hop p50 ms": hop, ...times, "hop × send to start": hop / (times["start p50 ms"] ?? 0) };
 }
 
 async function idle(contender: Contender, meter: Meter, { seconds = 10 }: PhaseOptions) {

@@ -1,4 +1,5 @@
 /** What is measured: phases with their options, and who takes part in which. */
+import { edgeMeasurements } from "./edges.ts";
 import type { PhaseOptions } from "./phases.ts";
 
 export interface Measurement {
@@ -11,6 +12,8 @@ export interface Measurement {
   /** What bars need, what `--quick` shows, or neither. */
   readonly isNeeded?: boolean;
   readonly isQuick?: boolean;
+  /** Also asked for by `--only edges`. */
+  readonly isEdge?: boolean;
   /** Where one is enough: it repeats what it measures many times. */
   readonly repetitions?: number;
 }
@@ -23,6 +26,7 @@ const slow = ["bullmq-postgres/default", "dbos/tuned"];
 
 /** Each peer in its best configuration for the phase; `systems` says what that is. */
 export const measurements: readonly Measurement[] = [
+  ...edgeMeasurements,
   {
     name: "sends, 1 caller",
     phase: "sends",
@@ -34,20 +38,6 @@ export const measurements: readonly Measurement[] = [
       "bullmq-redis/default",
       ...slow,
     ],
-  },
-  {
-    name: "sends, 16 callers",
-    phase: "sends",
-    options: { callers: 16 },
-    contenders: [
-      ...ours,
-      "pg-boss/quiet",
-      "graphile-worker/default",
-      "bullmq-redis/default",
-      ...slow,
-    ],
-    isNeeded: true,
-    isQuick: true,
   },
   {
     name: "sends, 256 callers",
@@ -81,65 +71,13 @@ export const measurements: readonly Measurement[] = [
     isNeeded: true,
   },
   {
-    name: "drain, concurrency 10",
-    phase: "drain",
-    options: { concurrency: 10 },
-    contenders: [
-      ...oursBoth,
-      "pg-boss/tuned",
-      "graphile-worker/tuned",
-      "graphile-worker/default",
-      "bullmq-redis/default",
-    ],
-  },
-  {
-    name: "drain, concurrency 100",
-    phase: "drain",
-    options: { concurrency: 100 },
-    contenders: [
-      ...oursBoth,
-      "pg-boss/tuned",
-      "graphile-worker/tuned",
-      "bullmq-redis/default",
-      "bullmq-redis/tuned",
-    ],
-    isNeeded: true,
-    isQuick: true,
-  },
-  {
-    name: "drain, two processes",
-    phase: "crewDrain",
-    options: { processes: 2, concurrency: 100 },
-    contenders: [...oursBoth, "pg-boss/tuned", "graphile-worker/tuned", "bullmq-redis/default"],
-  },
-  {
-    name: "drain of 2,000 from a cold start",
-    phase: "drain",
-    options: { concurrency: 100, count: 2_000, warmUp: 0 },
-    contenders: [
-      ...ours,
-      "pg-boss/default",
-      "pg-boss/tuned",
-      "graphile-worker/default",
-      "graphile-worker/tuned",
-      "bullmq-redis/default",
-      ...slow,
-    ],
-  },
-  {
     name: "drain of 1 ms tasks",
     phase: "drain",
     options: { concurrency: 100, taskMs: 1, warmUp: 2_000 },
     contenders: [...oursBoth, "pg-boss/tuned", "graphile-worker/tuned", "bullmq-redis/default"],
   },
   {
-    name: "drain of 20 ms tasks",
-    phase: "drain",
-    options: { concurrency: 100, taskMs: 20, count: 10_000, warmUp: 2_000 },
-    contenders: [...oursBoth, "pg-boss/tuned", "graphile-worker/tuned", "bullmq-redis/default"],
-  },
-  {
-    name: "send to start at 20/s",
+    name: "send to start at 20/s, one process",
     phase: "latency",
     options: { seconds: 10 },
     contenders: [
@@ -150,28 +88,6 @@ export const measurements: readonly Measurement[] = [
       "bullmq-redis/default",
       "bullmq-postgres/default",
     ],
-    isNeeded: true,
-    isQuick: true,
-  },
-  {
-    name: "round trips, 1 caller",
-    phase: "roundTrips",
-    options: { callers: 1 },
-    contenders: [...ours, "pg-boss/tuned", "graphile-worker/tuned", "bullmq-redis/default"],
-  },
-  {
-    name: "round trips, 16 callers",
-    phase: "roundTrips",
-    options: { callers: 16 },
-    contenders: [
-      ...ours,
-      "pg-boss/tuned",
-      "graphile-worker/tuned",
-      "graphile-worker/default",
-      "bullmq-redis/default",
-    ],
-    isNeeded: true,
-    isQuick: true,
   },
   {
     name: "idle",

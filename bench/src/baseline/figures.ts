@@ -62,8 +62,8 @@ export const buildSamples: readonly BuildSample[] = [
     count: 2_000,
     warmUp: 0,
   }),
-  sample("round trips, 1 caller", "roundTrips", { callers: 1, seconds: 2 }),
-  sample("round trips, 16 callers", "roundTrips", { callers: 16, seconds: 2 }),
+  sample("round trips, 1 caller", "crewRoundTrips", { callers: 1, seconds: 2 }),
+  sample("round trips, 16 callers", "crewRoundTrips", { callers: 16, seconds: 2 }),
   sample("send to start, one process", "latency", { seconds: 3, perSecond: 50 }),
   sample("send to start, two processes", "crewLatency", { seconds: 3, perSecond: 50 }),
   sample("workflows: hop of a chain", "flows", { flow: "chain", count: 600, singles: 20 }),
@@ -107,10 +107,18 @@ export const buildFigures: readonly BuildFigure[] = [
     better: "less",
     least: 1 / MOST_WAL,
   },
-  ...[sends16, drain100, drain100Tuned].flatMap((name) => [
+  ...[
+    sends16,
+    "round trips, 1 caller",
+    "drain, concurrency 1",
+    "drain, concurrency 10",
+    drain100,
+    drain100Tuned,
+  ].flatMap((name) => [
     { name: `CPU of Node, ${name}`, samples: [name], metric: "node µs", ...reported },
     { name: `CPU of PostgreSQL, ${name}`, samples: [name], metric: "server µs", ...reported },
     { name: `WAL, ${name}`, samples: [name], metric: "WAL B", ...reported },
+    { name: `statements, ${name}`, samples: [name], metric: "statements", ...reported },
   ]),
 ];
 

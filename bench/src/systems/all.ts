@@ -5,6 +5,7 @@ const loaders: Readonly<Record<string, () => Promise<System>>> = {
   posthaste: async () => (await import("./posthaste.ts")).posthasteSystem,
   "pg-boss": async () => (await import("./pg-boss.ts")).pgBossSystem,
   "graphile-worker": async () => (await import("./graphile-worker.ts")).graphileWorkerSystem,
+  "raw-sql": async () => (await import("./raw-sql.ts")).rawSqlSystem,
   "bullmq-redis": async () => (await import("./bullmq.ts")).bullmqSystem,
   "bullmq-postgres": async () => (await import("./bullmq.ts")).bullmqPostgresSystem,
   dbos: async () => (await import("./dbos.ts")).dbosSystem,

@@ -1,5 +1,6 @@
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
 import pg from "pg";
+import { Replies, tellCallers } from "./replies.ts";
 import type { Contender, Payload, System, WorkOptions } from "./system.ts";
 
 const SCHEMA = "bench_graphile";
@@ -20,7 +21,7 @@ export const graphileWorkerSystem: System = {
       return made;
     };
     let utils = await makeUtils();
-    const waiting = new Map<number, () => void>();
+    let replies: Replies | undefined;
     let next = 0;
     return {
       async reset() {
@@ -36,7 +37,7 @@ export const graphileWorkerSystem: System = {
           );
         }
       },
-      async work({ concurrency, handler }: WorkOptions) {
+      async work({ concurrency, handler, tellsCaller = false }: WorkOptions) {
         const batching =
           config === "tuned"
             ? {
@@ -53,18 +54,22 @@ export const graphileWorkerSystem: System = {
           taskList: { [TASK]: async (payload) => void (await handler(payload as Payload)) },
           preset: { worker: { concurrentJobs: concurrency, schema: SCHEMA, ...batching } },
         });
-        // It keeps no results; that the job is done is what a caller can learn.
-        runner.events.on("job:success", ({ job }) => waiting.get((job.payload as Payload).n)?.());
+        if (tellsCaller)
+          runner.events.on("job:success", ({ job }) => {
+            void tellCallers(pool, [(job.payload as Payload).n]);
+          });
         return { stop: () => runner.stop() };
       },
+      // It keeps no results; that the job is done is what a caller can learn.
       async roundTrip() {
+        replies ??= await Replies.listen(site.postgresUrl);
         const n = next++;
-        const done = new Promise<void>((resolve) => waiting.set(n, resolve));
+        const done = replies.to(n);
         await utils.addJob(TASK, { n });
         await done;
-        waiting.delete(n);
       },
       async close() {
+        await replies?.close();
         await utils.release();
         await pool.end();
       },

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { PgBoss, type FlowJob } from "pg-boss";
+import { Replies, tellCallers } from "./replies.ts";
 import type { Contender, FlowShape, Payload, System, WorkOptions } from "./system.ts";
 
 const SCHEMA = "bench_pgboss";
@@ -38,7 +39,8 @@ export const pgBossSystem: System = {
       });
     let boss = await start();
     await createQueue(boss);
-    const waiting = new Map<number, (value: unknown) => void>();
+    const pool = new pg.Pool({ connectionString: site.postgresUrl, max: 4 });
+    let replies: Replies | undefined;
     let next = 0;
     return {
       async reset() {
@@ -56,23 +58,27 @@ export const pgBossSystem: System = {
           );
         }
       },
-      async work({ concurrency, handler }: WorkOptions) {
+      async work({ concurrency, handler, tellsCaller = false }: WorkOptions) {
         const options = isTuned
           ? { batchSize: concurrency, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5 }
           : { localConcurrency: concurrency };
         const id = await boss.work<Payload>(QUEUE, options, async (jobs) => {
-          const values = await Promise.all(jobs.map(({ data }) => handler(data)));
-          // The result is known to the sender when the batch is stored; here, in its own process, a little earlier.
-          for (const [index, { data }] of jobs.entries()) waiting.get(data.n)?.(values[index]);
+          await Promise.all(jobs.map(({ data }) => handler(data)));
+          if (tellsCaller)
+            void tellCallers(
+              pool,
+              jobs.map(({ data }) => data.n),
+            );
         });
         return { stop: () => boss.offWork(QUEUE, { id, wait: false }) };
       },
+      // A caller could only poll for the state of its job.
       async roundTrip() {
+        replies ??= await Replies.listen(site.postgresUrl);
         const n = next++;
-        const done = new Promise((resolve) => waiting.set(n, resolve));
+        const done = replies.to(n);
         await boss.send(QUEUE, { n });
         await done;
-        waiting.delete(n);
       },
       // The whole graph is known when it is sent, so that a fan-out has its width from the start.
       startFlows: async (shape, count) => {
@@ -84,7 +90,11 @@ export const pgBossSystem: System = {
         };
         await Promise.all(Array.from({ length: Math.min(16, count) }, caller));
       },
-      close: () => boss.stop({ graceful: false }),
+      async close() {
+        await replies?.close();
+        await pool.end();
+        await boss.stop({ graceful: false });
+      },
     };
   },
 };

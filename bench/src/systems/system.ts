@@ -27,7 +27,7 @@ export interface Contender {
   sendBulk(payloads: readonly Payload[]): Promise<unknown>;
   /** Starts working in this process; resolves when the worker asks for work. */
   work(options: WorkOptions): Promise<Working>;
-  /** Sends and waits for the result. Absent where a system keeps none. */
+  /** Sends and waits for the result, or for word that the job is done where a system keeps none (replies.ts). The worker is another process. */
   roundTrip?(payload: Payload): Promise<unknown>;
   /** Starts graphs of tasks; resolves when all are durable. Absent where a system has none. */
   startFlows?(shape: FlowShape, count: number): Promise<unknown>;
@@ -44,6 +44,8 @@ export type FlowShape =
 export interface WorkOptions {
   readonly concurrency: number;
   readonly handler: (payload: Payload) => unknown;
+  /** A caller in another process waits for the ends: systems whose callers cannot wait tell them. */
+  readonly tellsCaller?: boolean;
 }
 
 export interface Working {
