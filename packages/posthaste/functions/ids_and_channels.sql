@@ -33,13 +33,15 @@ begin
 end
 $$;
 
--- Notifies the waiters of these tasks that they have ended, each on its own channel. A task whose result or error is small has a
--- message of its own that carries it, '<id> <status> <json>': its waiter need not read it. Other tasks, and runs, are told by
--- id, 200 in a message (a message holds 8,000 bytes). Called in a statement of its own after the commit that ended the tasks: inside the same statement, a waiter that
--- registers meanwhile and this look-up could miss each other. While the notification queue is full, waiters stay registered.
--- A row that another session is deleting is skipped: its waiter is being notified, or is leaving. A statement that never waits
--- cannot deadlock, and these rows are never updated, so a ctid stays valid. Without sequential scans: with one, a plan from an
--- emptier moment compared every waiter with every row to delete.
+-- Notifies the waiters of these tasks that they have ended, each on its own channel. A task with a small result or error has a
+-- message of its own that carries it, '<id> <status> <json>', so its waiter reads nothing. Other tasks, and runs, are named by
+-- their ids, 200 in a message: a message holds less than 8,000 bytes.
+--
+-- Called in a statement of its own after the commit that ended the tasks: inside the same statement, a waiter that registers
+-- meanwhile and this look-up could miss each other. While the notification queue is full, waiters stay registered. A row that
+-- another session is deleting is skipped: its waiter is being notified, or is leaving. A statement that never waits cannot
+-- deadlock, and these rows are never updated, so a ctid stays valid. Without sequential scans: with one, a plan from an emptier
+-- moment compared every waiter with every row to delete.
 create or replace function @schema.notify_waiters(ids uuid[]) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
@@ -56,9 +58,12 @@ begin
       select gone.channel, gone.task_id, ended.outcome
         from gone
         left join lateral (
-          select coalesce(status, 'COMPLETED') || ' ' || coalesce(coalesce(result, error)::text, '') as outcome
+          select case when status is null then 'COMPLETED ' || coalesce(result::text, '')
+                      else status || ' ' || coalesce(error::text, '') end as outcome
             from @schema.finished_tasks
-           where task_id = gone.task_id and coalesce(pg_column_size(coalesce(result, error)), 0) <= 2000
+           where task_id = gone.task_id
+             -- Stored sizes first, so that a large value is not unpacked to be measured.
+             and coalesce(pg_column_size(result), 0) + coalesce(pg_column_size(error), 0) <= 2000
            limit 1
         ) as ended on octet_length(ended.outcome) <= 4000
     ), numbered as (

@@ -28,6 +28,28 @@ test("result() resolves when the task ends, if it was called before", async () =
   expect(await result).toEqual({ ok: true, value: { text: "x" } });
 });
 
+test("result() takes a small result from its notification and reads nothing", async () => {
+  const app = db.app({ tasks });
+  const handle = await app.send(echo, "x"); // no worker: only the notification can answer
+  const result = handle.result({ timeoutMs: 30_000 });
+  await expect.poll(waiters).toBe(1);
+  await db.sql("select pg_notify(channel, $1) from posthaste.waiters where task_id = $2", [
+    `${handle.id} COMPLETED {"text": "carried, with a comma"}`,
+    handle.id,
+  ]);
+  expect(await result).toEqual({ ok: true, value: { text: "carried, with a comma" } });
+});
+
+test("result() reads a result that is too large for a notification", async () => {
+  const app = db.app({ tasks });
+  const text = "ü".repeat(20_000);
+  const handle = await app.send(echo, text);
+  const result = handle.result({ timeoutMs: 30_000 });
+  await expect.poll(waiters).toBe(1);
+  await app.worker().start();
+  expect(await result).toEqual({ ok: true, value: { text } });
+});
+
 test("result() and value() resolve any number of times after the end", async () => {
   const app = db.app({ tasks });
   await app.worker().start();

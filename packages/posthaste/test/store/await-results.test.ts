@@ -1,9 +1,9 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { resultChannel } from "../../src/store/channels.ts";
 import { useDatabase } from "../support/database.ts";
 import { HeardMessages } from "./heard-messages.ts";
-import { addActive, addFinished, addOneActive, addOneReady } from "./task-rows.ts";
+import { addActive, addFinished, addOneActive, addOneReady, type Claim } from "./task-rows.ts";
 
 const db = useDatabase();
 
@@ -61,6 +61,43 @@ describe("awaitResults", () => {
     expect(messages).toHaveLength(3);
     for (const message of messages) expect(Buffer.byteLength(message)).toBeLessThan(8_000);
     expect(messages.flatMap((message) => message.split(",")).sort()).toEqual(ids.sort());
+  });
+
+  test("carries small results and errors in the message, and names large ones by their ids", async () => {
+    const connection = await db.connect();
+    const channel = newChannel();
+    const listener = await HeardMessages.listen(await db.connect("reads"), channel);
+    const [small, none, wide, large] = await addActive(db, [{}, {}, {}, {}]);
+    if (!small || !none || !wide || !large) throw new Error("four were asked for");
+    const failed = await addFinished(db);
+    const outcomes: [Claim, string | undefined][] = [
+      [small, '{"text": "Grüße, 1"}'],
+      [none, undefined],
+      [wide, JSON.stringify("ü".repeat(1_500))], // 3,000 bytes that compress to a few
+      [large, JSON.stringify(randomBytes(3_000).toString("base64"))],
+    ];
+    const ended = outcomes.map(([claim, result]) => ({
+      ...claim,
+      edge: "succeed" as const,
+      ran: true,
+      ...(result !== undefined && { result }),
+    }));
+    const ids = [...ended.map(({ id }) => id), failed];
+    await db.store.awaitResults.register(connection, ids, channel);
+    await db.store.settleTasks(connection, ended);
+
+    await db.store.awaitResults.notify(connection, ids);
+
+    const messages = await listener.everything();
+    expect(new Set(messages)).toEqual(
+      new Set([
+        `${small.id} COMPLETED {"text": "Grüße, 1"}`,
+        `${none.id} COMPLETED null`,
+        `${wide.id} COMPLETED "${"ü".repeat(1_500)}"`,
+        large.id,
+        expect.stringMatching(new RegExp(`^${failed} FAILED \\{.*"code": "BROKEN"`)),
+      ]),
+    );
   });
 
   test("registers a waiter once when it registers twice", async () => {

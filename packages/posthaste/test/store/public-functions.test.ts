@@ -181,12 +181,12 @@ describe("public SQL functions", () => {
   );
 
   test.each([
-    ["cancel", "PENDING"],
-    ["cancel", "CLAIMED"],
-    ["requeue", "RUNNING, cancel requested"],
-    ["fail", "PENDING"],
-    ["fail", "RUNNING"],
-  ] as const)("%s on a %s task tells its waiters", async (action, state) => {
+    ["cancel", "PENDING", "CANCELLED"],
+    ["cancel", "CLAIMED", "CANCELLED"],
+    ["requeue", "RUNNING, cancel requested", "CANCELLED"],
+    ["fail", "PENDING", "FAILED"],
+    ["fail", "RUNNING", "FAILED"],
+  ] as const)("%s on a %s task tells its waiters that it is %s", async (action, state, status) => {
     const id = await add(state);
     const channel = resultChannel("posthaste", randomUUID());
     const listener = await HeardMessages.listen(await db.connect("reads"), channel);
@@ -194,7 +194,9 @@ describe("public SQL functions", () => {
 
     await call(action, id);
 
-    expect(await listener.everything()).toEqual([id]);
+    expect(await listener.everything()).toEqual([
+      expect.stringMatching(new RegExp(`^${id} ${status} \\{`)),
+    ]);
   });
 
   test("requeue wakes the queue with the hint back", async () => {

@@ -72,6 +72,22 @@ describe("wire session", () => {
     expect(await session.query(missing, [], true)).toEqual([{ one: "1" }]);
   });
 
+  test("statements behind one that PostgreSQL refuses to prepare fail for its reason", async () => {
+    const missing = statement(sql`select * from never_made where $1::int is null`);
+    const answers = await session.together(() =>
+      Promise.allSettled([
+        session.query(missing, [1], true),
+        session.query(missing, [2], true),
+        session.query(echo, [3, "c"], true),
+      ]),
+    );
+    expect(answers).toMatchObject([
+      { reason: { code: "42P01" } },
+      { reason: { code: "42P01" } },
+      { value: [{ n: "3", text: "c" }] },
+    ]);
+  });
+
   test("reads rows and values that are longer than a packet", async () => {
     const long = "ü".repeat(700_000);
     const rows = statement(sql`select $1 || n as "text" from generate_series(1, 3) as n`);
@@ -94,11 +110,11 @@ describe("wire session", () => {
     const behind = session.query(echo, [1, "a"], false);
     const over = Promise.all([
       expect(sleeping).rejects.toMatchObject({ code: "57P01" }),
-      expect(behind).rejects.toThrow(/terminat/),
+      expect(behind).rejects.toThrow(/terminat|ECONNRESET/),
     ]);
     await db.sql("select pg_terminate_backend($1)", [(pid[0] as { pid: string }).pid]);
     await over;
-    await expect(session.query(echo, [1, "a"], false)).rejects.toThrow(/terminat/);
+    await expect(session.query(echo, [1, "a"], false)).rejects.toThrow(/terminat|ECONNRESET/);
   });
 
   test("is idle when everything sent has been answered", async () => {

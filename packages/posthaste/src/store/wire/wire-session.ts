@@ -19,6 +19,8 @@ export interface WireSessionOptions {
 /** A statement as this session knows it. */
 interface Described {
   columns: readonly Column[];
+  /** PostgreSQL refused to prepare it. Statements of this name that were sent meanwhile fail for the same reason. */
+  refused?: Error;
 }
 
 interface Pending {
@@ -180,8 +182,10 @@ export class WireSession {
   #onError(error: Error): void {
     const first = this.#first;
     if (first === undefined) return void this.#stream.destroy(error); // the server ends the session
-    first.error = error;
-    if (first.preparing !== undefined) this.#prepared.delete(first.preparing);
+    first.error = first.described.refused ?? error;
+    if (first.preparing === undefined) return;
+    first.described.refused = error;
+    this.#prepared.delete(first.preparing);
   }
 
   #onReady(): void {
