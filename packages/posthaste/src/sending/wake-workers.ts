@@ -10,7 +10,7 @@ import type { Wakes } from "../store/queries/send/notify-queues.ts";
 import type { Db } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 
-const WINDOW_MS = 2;
+const WINDOW_MS = 1;
 
 /** A channel for one listener. */
 export function ownChannel(schema: string): string {
