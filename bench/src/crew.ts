@@ -58,22 +58,33 @@ export class Crew {
     return this.#reports.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
   }
 
+  get #lastRunAt(): number {
+    return Math.max(...this.#reports.map(({ lastRunAt }) => lastRunAt));
+  }
+
   go(): void {
     for (const child of this.#children) child.send("go");
   }
 
-  /** Works until so many have run, at most so long; what it cost is the members' and the server's. */
-  async drain(meter: Meter, count: number, capMs: number): Promise<Cost & { runs: number }> {
-    const cpuBefore = this.cpuUs;
-    const stop = await meter.start();
-    const startedAt = performance.timeOrigin + performance.now();
+  /**
+   * Works until so many have run, at most so long; the cost is the members' and the server's. The first `warmUp` runs are not counted,
+   * and the time begins with the last of them.
+   */
+  async drain(
+    meter: Meter,
+    { warmUp, count }: { readonly warmUp: number; readonly count: number },
+    capMs: number,
+  ): Promise<Cost & { runs: number }> {
+    const cap = sleep(capMs, undefined, { ref: false });
     this.go();
-    await Promise.race([this.#until(count), sleep(capMs, undefined, { ref: false })]);
+    await Promise.race([this.#until(warmUp), cap]);
+    const [runsBefore, cpuBefore, startedAt] = [this.runs, this.cpuUs, this.#lastRunAt];
+    const stop = await meter.start();
+    await Promise.race([this.#until(warmUp + count), cap]);
     const cost = await stop();
     // Reports come every few milliseconds, and would make the fastest look slower: the members' own clocks count.
-    const endedAt = Math.max(...this.#reports.map(({ lastRunAt }) => lastRunAt));
-    const seconds = (endedAt - startedAt) / 1_000;
-    return { ...cost, seconds, node: this.cpuUs - cpuBefore, runs: this.runs };
+    const seconds = (this.#lastRunAt - startedAt) / 1_000;
+    return { ...cost, seconds, node: this.cpuUs - cpuBefore, runs: this.runs - runsBefore };
   }
 
   async stop(): Promise<void> {

@@ -21,8 +21,10 @@ const sends16 = "sends, 16 callers";
 const chunks = "sendMany of 1,000, two under way";
 const drain10 = "drain, concurrency 10";
 const drain100 = "drain, concurrency 100";
+const drain100Short = "drain of 20,000, concurrency 100";
 const crewDrain = "drain, two processes";
-const cold = "drain of 2,000 from a cold start";
+const cold = "drain of 20,000 from a cold start";
+const coldShort = "drain of 2,000 from a cold start";
 const slow = "drain of 20 ms tasks";
 const chain = "workflows: a chain of 500, two processes";
 
@@ -34,6 +36,9 @@ function edge(
 ): Measurement {
   return { name, phase, options, contenders, isNeeded: true, isEdge: true };
 }
+
+/** A second or more on a fast machine: 20,000 tasks last 0.3 s there, and peers slow down as a drain goes on. */
+const lasting = { count: 100_000, warmUp: 20_000 };
 
 export const edgeMeasurements: readonly Measurement[] = [
   {
@@ -58,14 +63,23 @@ export const edgeMeasurements: readonly Measurement[] = [
   },
   edge(chunks, "chunks", { callers: 2 }, [ours, "graphile-worker/default", "pg-boss/quiet"]),
   edge(drain10, "drain", { concurrency: 10 }, [ours, tuned, graphile, bullmq, raw]),
+  edge(drain100, "drain", { concurrency: 100, ...lasting }, [
+    ours,
+    tuned,
+    pgBoss,
+    graphile,
+    bullmq,
+  ]),
   {
-    ...edge(drain100, "drain", { concurrency: 100 }, [ours, tuned, pgBoss, graphile, bullmq]),
+    ...edge(drain100Short, "drain", { concurrency: 100 }, [ours, tuned, pgBoss, graphile, bullmq]),
     isQuick: true,
   },
   edge(crewDrain, "crewDrain", { processes: 2, concurrency: 100 }, [ours, tuned, graphile]),
-  edge(cold, "drain", { concurrency: 100, count: 2_000, warmUp: 0 }, [ours, graphile]),
+  edge(cold, "drain", { concurrency: 100, count: 20_000, warmUp: 0 }, [ours, tuned, graphile]),
+  edge(coldShort, "drain", { concurrency: 100, count: 2_000, warmUp: 0 }, [ours, tuned, graphile]),
   edge(slow, "drain", { concurrency: 100, taskMs: 20, count: 10_000, warmUp: 2_000 }, [
     ours,
+    tuned,
     graphile,
   ]),
   edge(chain, "crewChain", { count: 500 }, [ours]),
@@ -76,7 +90,8 @@ interface EdgeBar {
   readonly name: string;
   readonly phase: string;
   readonly metric: string;
-  readonly who?: string;
+  /** One of ours, or the best of several. */
+  readonly who?: readonly string[];
   readonly peer: string;
   readonly least?: number;
   readonly most?: number;
@@ -143,7 +158,7 @@ const edgeBarList: readonly EdgeBar[] = [
     name: "drain, startAhead, concurrency 10",
     phase: drain10,
     metric: "tasks/s",
-    who: tuned,
+    who: [tuned],
     peer: graphile,
     least: 1.3,
   },
@@ -151,7 +166,7 @@ const edgeBarList: readonly EdgeBar[] = [
     name: "drain, startAhead, concurrency 100",
     phase: drain100,
     metric: "tasks/s",
-    who: tuned,
+    who: [tuned],
     peer: graphile,
     least: 1.5,
   },
@@ -159,18 +174,26 @@ const edgeBarList: readonly EdgeBar[] = [
     name: "drain, startAhead, two processes",
     phase: crewDrain,
     metric: "tasks/s",
-    who: tuned,
+    who: [tuned],
     peer: graphile,
     least: 1.3,
   },
   {
-    name: "drain of 2,000 from a cold start",
-    phase: cold,
+    name: coldShort,
+    phase: coldShort,
     metric: "tasks/s",
+    who: [ours, tuned],
     peer: graphile,
     least: 1,
   },
-  { name: "drain of 20 ms tasks", phase: slow, metric: "tasks/s", peer: graphile, least: 1 },
+  {
+    name: "drain of 20 ms tasks",
+    phase: slow,
+    metric: "tasks/s",
+    who: [ours, tuned],
+    peer: graphile,
+    least: 1,
+  },
 ];
 
 const peerNames: Readonly<Record<string, string>> = {
@@ -180,18 +203,23 @@ const peerNames: Readonly<Record<string, string>> = {
   [pgBoss]: "pg-boss",
 };
 
-function barOf({ name, phase, metric, who = ours, peer, least, most }: EdgeBar): Bar {
+function barOf({ name, phase, metric, who = [ours], peer, least, most }: EdgeBar): Bar {
   const isMoreBetter = least !== undefined;
-  const of = (one: string): Wanted => ({ who: [one], phase, metric, isMoreBetter });
+  const of = (contenders: readonly string[]): Wanted => ({
+    who: contenders,
+    phase,
+    metric,
+    isMoreBetter,
+  });
   return {
     name: `${name}, × ${peerNames[peer] ?? peer}`,
-    values: (results) => ratios(results, of(who), of(peer)),
+    values: (results) => ratios(results, of(who), of([peer])),
     ...(least === undefined ? { most: most ?? 0 } : { least }),
     ...(peer === bullmq && {
       orNear: {
         what: "plain SQL",
         values: (results: readonly Result[]) =>
-          isMoreBetter ? ratios(results, of(raw), of(who)) : ratios(results, of(who), of(raw)),
+          isMoreBetter ? ratios(results, of([raw]), of(who)) : ratios(results, of(who), of([raw])),
         most: NEAR_FLOOR,
       },
     }),

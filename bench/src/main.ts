@@ -23,7 +23,7 @@ const help = `npm run bench -- [options]
   --own              with --check: only how ours holds up against itself
   --only <words>     measurements whose name contains the words (may be repeated); "edges": two processes, few
                      slots, one caller; "limits": PostgreSQL itself
-  --repetitions <n>  default 3 (--quick: 1, --check: 5, --baseline: 11)
+  --repetitions <n>  default 3 (--quick: 1, --check: 5, --check --only edges: 3, --baseline: 11)
   --json <file>      every figure: [{ system, config, phase, metric, value, repetition }];
                      machine, versions and date go beside it, into <file>.about.json
   --markdown <file>  the tables
@@ -71,8 +71,13 @@ function run(): Promise<Run> {
     measurements: beside(measurements).filter(isWanted),
     limits: beside(limits).filter(({ name }) => isWanted({ name, isNeeded: true })),
     own: ownMeasurements.filter(isWanted),
-    repetitions: Number(args.repetitions ?? (args.quick ? 1 : args.check ? 5 : 3)),
+    repetitions: Number(args.repetitions ?? defaultRepetitions()),
   });
+}
+
+function defaultRepetitions(): number {
+  if (args.quick) return 1;
+  return args.check && !args.only.includes("edges") ? 5 : 3;
 }
 
 function runBaseline(revision: string): Promise<Run> {

@@ -156,16 +156,16 @@ class Tally {
   }
 }
 
-/** As `drain`, by processes of their own: each is connected before the stretch, and asks for work when it begins. */
+/** As `drain`, by processes of their own: each is connected before the tasks are sent, and asks for work when all are there. */
 async function crewDrain(
   contender: Contender,
   meter: Meter,
-  { count = 20_000, concurrency = 100, processes = 2 }: PhaseOptions,
+  { count = 60_000, warmUp = 20_000, concurrency = 100, processes = 2 }: PhaseOptions,
   startCrew: StartCrew,
 ) {
   const crew = await startCrew({ processes, concurrency });
-  await contender.sendBulk(Array.from({ length: count }, (_, n) => ({ n })));
-  const cost = await crew.drain(meter, count, CAP_MS);
+  await contender.sendBulk(Array.from({ length: warmUp + count }, (_, n) => ({ n })));
+  const cost = await crew.drain(meter, { warmUp, count }, CAP_MS);
   await crew.stop();
   return perTask("tasks", cost.runs, cost);
 }
