@@ -66,12 +66,12 @@ const startAndStop: Topic = {
     },
     "worker started": {
       about: "worker",
-      when: "The worker is registered and its first heartbeat is stored, or 5 s have passed.",
+      when: "The worker is registered, and other workers can see its lock.",
       meaning:
         "The worker claims tasks. After `worker declared dead …` it is the same process with a new id.",
       action: nothing,
     },
-    "no heartbeat stored yet; the worker starts and keeps retrying": {
+    "no heartbeat stored yet; the worker keeps retrying": {
       about: "worker",
       when: "5 s after registration no heartbeat is stored.",
       meaning: "Tasks run, but other workers may take them for those of a dead worker.",

@@ -63,7 +63,10 @@ interface Parts {
   readonly liveness: Liveness;
 }
 
-/** Registers. Resolves when other workers can see its lock and its loop runs. */
+/**
+ * Registers. Resolves when other workers can see its lock and its loop runs. The lock is that of the session that registers, until the
+ * liveness thread has written the key of its own: a thread takes 70 ms to start, and tasks need not wait for it.
+ */
 export async function registerAndStart(
   setup: WorkerSetup,
   options: RegistrationOptions,
@@ -86,8 +89,9 @@ export async function registerAndStart(
     onLongBlock: () => loop.requestReconcile(),
   });
   try {
-    await register(setup, options);
-    await liveness.begin();
+    const hasLock = await register(setup, options);
+    const begun = liveness.begin();
+    if (!hasLock) await begun;
   } catch (error) {
     await Promise.all([liveness.end(), loop.close()]);
     throw error;
@@ -95,17 +99,20 @@ export async function registerAndStart(
   return new RegisteredWorker({ setup, services, loop, liveness });
 }
 
-/** Waits for an unreachable database, as the loop does. */
+/** Waits for an unreachable database, as the loop does. Resolves with whether a lock shows from now on that the process lives. */
 async function register(
   { database, config, settings, registry, version }: WorkerSetup,
   { workerId, outage, isStopping }: RegistrationOptions,
-): Promise<void> {
+): Promise<boolean> {
   for (;;) {
     try {
       await database.ensureSchema();
       const definitions = [...registry.values()].map((task) => definitionRow(task, config));
-      await database.store.storeDefinitions(database.reads, definitions);
-      await database.store.registerWorker.register(database.reads, {
+      const { store } = database;
+      const session = await database.reads.connection();
+      const livenessKey = session.isOurs ? await store.liveness.takeLock(session) : null;
+      await store.storeDefinitions(session, definitions);
+      await store.registerWorker.register(session, {
         workerId,
         name: workerName(settings),
         hostname: hostname(),
@@ -114,9 +121,11 @@ async function register(
         queues: settings.queues,
         taskNames: [...registry.keys()],
         concurrency: settings.concurrency,
+        livenessKey,
         metadata: { node: process.version, platform: `${process.platform} ${process.arch}` },
       });
-      return outage.over();
+      outage.over();
+      return livenessKey !== null;
     } catch (error) {
       if (!outage.isDatabaseAway(error)) throw error;
       if (isStopping()) throw unavailable(error);

@@ -4,13 +4,17 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { posthaste, type Posthaste } from "posthaste";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { mayRunTwice, runsOnce } from "../scenarios/crash-app.ts";
+import { killsAtOnce, mayRunTwice, runsOnce } from "../scenarios/crash-app.ts";
 import { useDatabase } from "../support/database.ts";
 import { figures } from "../support/figures.ts";
 import { silentLogger } from "../support/loggers.ts";
 import { SOON_MS } from "../support/soon.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { startWorkerProcess, type WorkerProcess } from "../support/worker-process.ts";
+import {
+  spawnWorkerProcess,
+  startWorkerProcess,
+  type WorkerProcess,
+} from "../support/worker-process.ts";
 
 const db = useDatabase();
 let app: Posthaste;
@@ -83,4 +87,21 @@ test("a killed worker is noticed in seconds: its task that may run twice runs ag
     [second.pid, "running"],
     [first.pid, "dead"],
   ]);
+});
+
+test("a worker that is killed before its first heartbeat is noticed in seconds: the session that registered it holds a lock", async () => {
+  const handle = await app.send(killsAtOnce);
+  // The liveness thread connects in vain, so it stores no heartbeat, however slowly the rest of the worker starts.
+  const env = { DATABASE_URL: db.url, SESSION_URL: "postgres://127.0.0.1:1/none" };
+  const { worker, started: isStarted } = spawnWorkerProcess({ app: appFile, env });
+  started.push(worker);
+  await Promise.allSettled([isStarted, worker.exited]);
+  expect(
+    await db.sql(
+      "select last_heartbeat_at - started_at < '1 second' as is_first from posthaste.workers where pid = $1",
+      [worker.pid],
+    ),
+  ).toEqual([{ is_first: true }]);
+  await startWorker();
+  expect(await handle.value({ timeoutMs: SOON_MS })).toBe(2);
 });

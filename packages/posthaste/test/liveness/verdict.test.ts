@@ -49,6 +49,7 @@ async function registered(): Promise<Registered> {
     queues: ["default"],
     taskNames: [],
     concurrency: 1,
+    livenessKey: null,
     metadata: {},
   });
   const key = await liveness.takeLock(session);

@@ -108,6 +108,7 @@ export const wishes: fc.Arbitrary<Wish[]> = fc
 
 /** The fields of a worker's registration, besides its id. */
 export const ANY_WORKER = {
+  livenessKey: null,
   name: "w",
   hostname: "h",
   pid: 1,

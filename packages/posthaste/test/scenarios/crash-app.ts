@@ -6,6 +6,8 @@ import { defineTask, posthaste, type TaskContext } from "posthaste";
 
 const folder = process.env["SCENARIO_FOLDER"] ?? ".";
 
+const { DATABASE_URL: databaseUrl = "", SESSION_URL: sessionUrl } = process.env;
+
 /** Says that it has begun, and ends when the file `go` is there. */
 async function untilGo(ctx: TaskContext): Promise<{ pid: number; attempt: number }> {
   appendFileSync(join(folder, "begun"), `${ctx.name} ${process.pid}\n`);
@@ -21,7 +23,18 @@ export const mayRunTwice = defineTask({
 
 export const runsOnce = defineTask({ name: "runs-once", run: (_: null, ctx) => untilGo(ctx) });
 
+/** Kills its process the first time. */
+export const killsAtOnce = defineTask({
+  name: "kills-at-once",
+  onCrash: "requeue",
+  run: (_: null, { attempt }) => {
+    if (attempt === 1) process.kill(process.pid, "SIGKILL");
+    return attempt;
+  },
+});
+
 export const app = posthaste({
-  tasks: [mayRunTwice, runsOnce],
+  tasks: [mayRunTwice, runsOnce, killsAtOnce],
   recovery: { crashGraceMs: 1_000 },
+  ...(sessionUrl === undefined ? {} : { database: { url: databaseUrl, sessionUrl } }),
 });

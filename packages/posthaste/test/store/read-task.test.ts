@@ -57,6 +57,7 @@ describe("readTask", () => {
       queues: ["default"],
       taskNames: ["some-task"],
       concurrency: 5,
+      livenessKey: null,
       metadata: {},
     });
     const { id } = await addOneActive(db, { workerId });

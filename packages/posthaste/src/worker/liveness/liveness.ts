@@ -36,6 +36,7 @@ const WORTH_A_LINE_MS = 1_000;
 export class Liveness {
   readonly #options: LivenessOptions;
   readonly #beating = new AbortController();
+  readonly #ending = new AbortController();
   readonly #left = new AbortController();
   #publishing: NodeJS.Timeout | undefined;
   readonly #heard: SteadyHeartbeats;
@@ -72,18 +73,20 @@ export class Liveness {
     this.#onDeadline = onDeadline;
   }
 
-  /** The worker's row exists. Resolves when other workers can see its lock, or after a while if they cannot. */
+  /** The worker's row exists. Resolves when the first heartbeat is stored, or after a while if it is not. */
   async begin(): Promise<void> {
     const { worker, log } = this.#options;
+    const [beating, ending] = [this.#beating.signal, this.#ending.signal];
     livenessThread.post({ kind: "registered", workerId: worker.workerId });
-    await pause(FIRST_BEAT_MS, this.#beating.signal);
-    if (!this.#beating.signal.aborted)
-      log.warn("no heartbeat stored yet; the worker starts and keeps retrying");
+    await pause(FIRST_BEAT_MS, AbortSignal.any([beating, ending]));
+    if (!beating.aborted && !ending.aborted)
+      log.warn("no heartbeat stored yet; the worker keeps retrying");
   }
 
   /** @param isSilent the database does not answer: do not wait for its session to close */
   async end(isSilent = false): Promise<void> {
     clearInterval(this.#publishing);
+    this.#ending.abort();
     const { workerId } = this.#options.worker;
     livenessThread.post({ kind: "leave", workerId });
     await pause(isSilent ? 0 : LEAVE_MS, this.#left.signal);

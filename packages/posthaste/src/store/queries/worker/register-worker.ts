@@ -10,6 +10,8 @@ export interface WorkerRow {
   /** The tasks that it can run. */
   readonly taskNames: readonly string[];
   readonly concurrency: number;
+  /** The advisory lock that shows that its process lives, held by the session that registers it; null: that session is not ours alone. */
+  readonly livenessKey: number | null;
   /** More about its process: the version of Node, the platform. */
   readonly metadata: Readonly<Record<string, string>>;
 }
@@ -17,9 +19,10 @@ export interface WorkerRow {
 export function registerWorker(schema: SqlText) {
   const REGISTER = statement(sql`
     insert into ${schema}.workers
-      (worker_id, name, hostname, pid, version, queues, task_names, concurrency, metadata, state)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'running')
-    on conflict (worker_id) do update set state = 'running', last_heartbeat_at = clock_timestamp()`);
+      (worker_id, name, hostname, pid, version, queues, task_names, concurrency, liveness_key, metadata, state)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'running')
+    on conflict (worker_id) do update
+       set state = 'running', last_heartbeat_at = clock_timestamp(), liveness_key = excluded.liveness_key`);
 
   const SET_STATE = statement(sql`
     update ${schema}.workers set state = $2, last_heartbeat_at = clock_timestamp()
@@ -27,8 +30,7 @@ export function registerWorker(schema: SqlText) {
 
   return {
     async register(db: Db, row: WorkerRow): Promise<void> {
-      const { workerId, name, hostname, pid, version, queues, taskNames, concurrency, metadata } =
-        row;
+      const { workerId, name, hostname, pid, version, queues, taskNames, concurrency } = row;
       await db.query(REGISTER, [
         workerId,
         name,
@@ -38,7 +40,8 @@ export function registerWorker(schema: SqlText) {
         queues,
         taskNames,
         concurrency,
-        JSON.stringify(metadata),
+        row.livenessKey,
+        JSON.stringify(row.metadata),
       ]);
     },
     async setState(db: Db, workerId: string, state: "stopping" | "stopped"): Promise<void> {
