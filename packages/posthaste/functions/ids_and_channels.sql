@@ -33,9 +33,8 @@ begin
 end
 $$;
 
--- Notifies the waiters of these tasks that they have ended, each on its own channel. A task with a small result or error has a
--- message of its own that carries it, '<id> <status> <json>', so its waiter reads nothing. Other tasks, and runs, are named by
--- their ids, 200 in a message: a message holds less than 8,000 bytes.
+-- Notifies the waiters of these tasks that they have ended, each on its own channel: '<id> <status> <json>', so that the waiter
+-- reads nothing. Where result or error are large, and for runs, the message is only the id: a message holds less than 8,000 bytes.
 --
 -- Called in a statement of its own after the commit that ended the tasks: inside the same statement, a waiter that registers
 -- meanwhile and this look-up could miss each other. While the notification queue is full, waiters stay registered. A row that
@@ -49,33 +48,20 @@ declare
 begin
   if pg_notification_queue_usage() >= 0.9 then return; end if;
   for told in
-    with gone as (
-      delete from @schema.waiters
-       where ctid = any (array(
-         select ctid from @schema.waiters where task_id = any (ids) for update skip locked))
-      returning channel, task_id
-    ), known as (
-      select gone.channel, gone.task_id, ended.outcome
-        from gone
-        left join lateral (
-          select case when status is null then 'COMPLETED ' || coalesce(result::text, '')
-                      else status || ' ' || coalesce(error::text, '') end as outcome
-            from @schema.finished_tasks
-           where task_id = gone.task_id
-             -- Stored sizes first, so that a large value is not unpacked to be measured.
-             and coalesce(pg_column_size(result), 0) + coalesce(pg_column_size(error), 0) <= 2000
-           limit 1
-        ) as ended on octet_length(ended.outcome) <= 4000
-    ), numbered as (
-      select channel, task_id, (row_number() over (partition by channel) - 1) / 200 as message
-        from known
-       where outcome is null
-    )
-    select channel, task_id || ' ' || outcome as payload from known where outcome is not null
-    union all
-    select channel, string_agg(task_id::text, ',') from numbered group by channel, message
+    delete from @schema.waiters as waiter
+     where ctid = any (array(
+       select ctid from @schema.waiters where task_id = any (ids) for update skip locked))
+    returning channel, task_id, (
+      select case when status is null then 'COMPLETED ' || coalesce(result::text, '')
+                  else status || ' ' || coalesce(error::text, '') end
+        from @schema.finished_tasks
+       where task_id = waiter.task_id
+         -- Stored sizes first, so that a large value is not unpacked to be measured.
+         and coalesce(pg_column_size(result), 0) + coalesce(pg_column_size(error), 0) <= 2000
+       limit 1) as outcome
   loop
-    perform pg_notify(told.channel, told.payload);
+    perform pg_notify(told.channel,
+                      case when octet_length(told.outcome) <= 4000 then told.task_id || ' ' || told.outcome else told.task_id::text end);
   end loop;
 end
 $$;

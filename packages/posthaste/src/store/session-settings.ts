@@ -16,8 +16,9 @@ import { sql, statement, type Db } from "./sql.ts";
  *    always, so nothing else is allowed.
  *  - "sends": bulk inserts.
  *  - "heartbeats": heartbeats and verdicts based on them. Few statements, and one of them looks up thousands of claims.
- *  - "reads": everything else, planned as usual, without sequential scans where there is another way: a plan from when
- *    `waiters` and `ready_tasks` were empty compared the place of each of their rows with each row to delete.
+ *  - "reads": everything else. Planned anew for its values, the look-up of one result took twice the time. Without sequential
+ *    scans where there is another way: a plan from when `waiters` and `ready_tasks` were empty compared the place of each of
+ *    their rows with each row to delete.
  *  - "migrations": statements that may take their time.
  */
 export type Profile = keyof typeof profiles;
@@ -37,7 +38,7 @@ const profiles = {
     enable_seqscan: "off",
     enable_bitmapscan: "off",
   },
-  reads: { enable_seqscan: "off" },
+  reads: { plan_cache_mode: "force_generic_plan", enable_seqscan: "off" },
   // Waiting for another process that migrates, or for a long lock, is no failure.
   migrations: { statement_timeout: "0", idle_in_transaction_session_timeout: "0" },
 } as const satisfies Record<string, Readonly<Record<string, string>>>;

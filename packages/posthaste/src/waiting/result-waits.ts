@@ -169,11 +169,11 @@ export class ResultWaits {
     await Promise.race([this.#subscription.ready, pause(LISTEN_PATIENCE_MS)]);
   }
 
-  /** A notification has ids, or one id with its outcome: see notify_waiters(). */
+  /** A notification is an id, with its outcome if that is small: see notify_waiters(). */
   #onMessage(payload: string): void {
     const [, id, status, outcome] = ENDED.exec(payload) ?? [];
     if (id === undefined || status === undefined) {
-      for (const ended of payload.split(",")) if (this.#waiting.has(ended)) this.#look(ended);
+      if (this.#waiting.has(payload)) this.#look(payload);
       return;
     }
     const json = outcome === undefined || outcome === "" ? null : outcome;

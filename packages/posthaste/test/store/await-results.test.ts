@@ -48,7 +48,7 @@ describe("awaitResults", () => {
     for (const listener of listeners) expect(await listener.everything()).toEqual([id]);
   });
 
-  test("tells 450 ids once each, in messages that PostgreSQL accepts", async () => {
+  test("tells 450 ids once each", async () => {
     const connection = await db.connect();
     const channel = newChannel();
     const listener = await HeardMessages.listen(await db.connect("reads"), channel);
@@ -57,10 +57,7 @@ describe("awaitResults", () => {
 
     await db.store.awaitResults.notify(connection, ids);
 
-    const messages = await listener.everything();
-    expect(messages).toHaveLength(3);
-    for (const message of messages) expect(Buffer.byteLength(message)).toBeLessThan(8_000);
-    expect(messages.flatMap((message) => message.split(",")).sort()).toEqual(ids.sort());
+    expect((await listener.everything()).sort()).toEqual(ids.sort());
   });
 
   test("carries small results and errors in the message, and names large ones by their ids", async () => {

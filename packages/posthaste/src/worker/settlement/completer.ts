@@ -21,6 +21,8 @@ export interface CompleterOptions {
   readonly name: string;
   readonly outage: Outage;
   readonly ends: EndList<EndedTask>;
+  /** Whether other attempts may end in the same turn of the event loop. */
+  readonly mayMoreEnd: () => boolean;
   /** Writes ends in one transaction. `isAlone`: the end was refused in a batch and is tried by itself. */
   readonly write: (
     connection: Connection,
@@ -76,8 +78,8 @@ export class Completer {
   }
 
   async #run(): Promise<void> {
-    const { ends, outage, onWritten } = this.#options;
-    await nextTurn(); // attempts that end in the same turn are written together
+    const { ends, outage, onWritten, mayMoreEnd } = this.#options;
+    if (mayMoreEnd()) await nextTurn(); // attempts that end in the same turn are written together
     while (!this.#isClosed && ends.hasNext()) {
       try {
         await this.#write();

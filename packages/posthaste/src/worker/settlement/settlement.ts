@@ -39,6 +39,7 @@ export class Settlement {
   constructor(options: SettlementOptions) {
     const { services, inFlight, chainedClaims, onSent, onWritten } = options;
     const afterCommit = new AfterCommit(options);
+    const mayMoreEnd = (): boolean => inFlight.slots.underWay > 0;
     const nodes = new NodeEndWriter(services, chainedClaims);
     this.#afterCommit = afterCommit;
     this.#plain = new Completer({
@@ -46,6 +47,7 @@ export class Settlement {
       name: "ends",
       outage: options.outage(),
       ends: inFlight.plainEnds,
+      mayMoreEnd,
       write: (connection, ends, isAlone) =>
         writePlainEnds(services, connection, ends, isAlone ? undefined : options.carryClaim()),
       afterCommit,
@@ -57,6 +59,7 @@ export class Settlement {
       name: "workflow nodes",
       outage: options.outage(),
       ends: inFlight.nodeEnds,
+      mayMoreEnd,
       write: (connection, ends, isAlone) => nodes.write(connection, ends, isAlone),
       afterCommit,
       onSent,

@@ -31,8 +31,13 @@ export class SlotLedger {
 
   /** Slots that are not free. */
   get occupied(): number {
+    return this.underWay + this.#occupiedByEnds();
+  }
+
+  /** Attempts that run, and tasks that a request may bring. */
+  get underWay(): number {
     const { claim, "direct start": direct, "chained claim": chained } = this.#reserved;
-    return this.running.size + claim + direct + chained + this.#occupiedByEnds();
+    return this.running.size + claim + direct + chained;
   }
 
   reserve(purpose: SlotPurpose, slots: number): Reservation {
