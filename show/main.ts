@@ -3,6 +3,7 @@
  * they miss. Without an argument it lists what there is.
  */
 import endDescendantsWithThisProcess from "../packages/posthaste/test/support/end-descendants.ts";
+import { edges } from "./edges.ts";
 import { foundation } from "./foundation.ts";
 import { house } from "./house.ts";
 import { recovery } from "./recovery.ts";
@@ -20,6 +21,7 @@ const areas: Readonly<Record<string, Shows>> = {
   workflows,
   trust,
   house,
+  edges,
 };
 
 const [wanted] = process.argv.slice(2);
