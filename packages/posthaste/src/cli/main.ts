@@ -5,6 +5,8 @@ import { PosthasteError } from "../domain/errors.ts";
 import { writeToStderr } from "../runtime/write-to-stderr.ts";
 import { version } from "../version.ts";
 import { checkCommand } from "./check-command.ts";
+import { devCommand } from "./dev-command.ts";
+import { initCommand } from "./init-command.ts";
 import { migrateCommand } from "./migrate-command.ts";
 import { complain } from "./output.ts";
 import { rolesCommand } from "./roles-command.ts";
@@ -22,6 +24,8 @@ export async function main(args: readonly string[]): Promise<number> {
     // Commander repeats unknown arguments, which may be a URL with a password.
     .configureOutput({ writeErr: (text) => writeToStderr(maskSecrets(text)) });
   const commands = [
+    initCommand(),
+    devCommand(),
     workerCommand(),
     migrateCommand(),
     checkCommand(),
