@@ -15,6 +15,7 @@ import {
   type RecoveryAdmin,
   type RecoveryAdminParts,
 } from "./recovery-admin.ts";
+import { readStats, readStatsOptions, type Stats, type StatsOptions } from "./statistics-admin.ts";
 import { makeWorkflowAdmin, type WorkflowAdmin } from "./workflow-admin.ts";
 
 export type {
@@ -29,6 +30,14 @@ export type {
 } from "./recovery-admin.ts";
 
 export type { Pruned } from "../recovery/prune.ts";
+export type {
+  EndStats,
+  Percentiles,
+  QueueStats,
+  Stats,
+  StatsOptions,
+  TaskStats,
+} from "./statistics-admin.ts";
 export type {
   ListWorkflowsOptions,
   RecoveredWorkflows,
@@ -77,6 +86,11 @@ export interface Admin extends RecoveryAdmin, WorkflowAdmin {
     /** As the handle's `cancel()`. */
     cancel(id: string): Promise<"cancelled" | "requested" | "finished">;
   };
+  /**
+   * The depth of each queue now, and counts, rates and percentiles of the last 15 minutes. Depths are exact up to 100,000 for each
+   * priority. Ends are approximate: workers report them every half minute, and a killed worker loses its last half minute.
+   */
+  stats(options?: StatsOptions): Promise<Stats>;
   /**
    * Deletes all records past the config's retention now, in small batches; workers do the same every hour. With `dryRun` it only
    * counts.
@@ -133,6 +147,10 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
         return repeatSafely(() => readTaskInfo(database, wanted));
       },
       cancel: async (id) => cancelTask(database, parts.hooks, requireUuid(id)),
+    },
+    async stats(options) {
+      const spanMs = readStatsOptions(options);
+      return ask(() => readStats(database, spanMs));
     },
     async prune(options) {
       const problems: Problem[] = [];

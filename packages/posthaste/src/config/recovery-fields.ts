@@ -89,6 +89,14 @@ export const recoveryFields = {
       "How long tasks that have ended are kept, with their attempts and progress; null: forever",
     seedName: "terminal_record_retention_hours",
   },
+  rollupRetentionHours: {
+    kind: "whole number",
+    default: 744,
+    min: 1,
+    max: 43_800,
+    orNull: true,
+    meaning: "How long the counts and histograms of ended tasks are kept; null: forever",
+  },
   crashGraceMs: {
     kind: "whole number",
     default: 5_000,

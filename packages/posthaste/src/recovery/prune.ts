@@ -4,13 +4,21 @@ import type { Database } from "../database/database.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { PrunedBatch } from "../store/queries/retention/prune-records.ts";
 
-/** Heartbeats; states of workers, with workers that are gone and recoveries; tasks and runs that have ended. */
-export const retentionCategories = ["heartbeats", "workerStates", "terminalRecords"] as const;
+/** Heartbeats; states of workers, with workers that are gone and recoveries; tasks and runs that have ended; counts of ends. */
+export const retentionCategories = [
+  "heartbeats",
+  "workerStates",
+  "terminalRecords",
+  "rollups",
+] as const;
 export type RetentionCategory = (typeof retentionCategories)[number];
 
 export type Retention = Pick<
   RecoveryConfig,
-  "heartbeatRetentionHours" | "workerStateRetentionHours" | "terminalRecordRetentionHours"
+  | "heartbeatRetentionHours"
+  | "workerStateRetentionHours"
+  | "terminalRecordRetentionHours"
+  | "rollupRetentionHours"
 >;
 
 /**
@@ -49,7 +57,7 @@ const BATCH = 1_000;
 /** A round takes a few seconds at most; the next one follows soon. */
 const MOST_BATCHES = 50;
 const HOUR_MS = 3_600_000;
-const nothing: Pruned = { heartbeats: 0, workerStates: 0, terminalRecords: 0 };
+const nothing: Pruned = { heartbeats: 0, workerStates: 0, terminalRecords: 0, rollups: 0 };
 
 /** One bounded round. A category whose hours are null is left alone. */
 export async function prune(
@@ -61,6 +69,7 @@ export async function prune(
     heartbeats: retention.heartbeatRetentionHours,
     workerStates: retention.workerStateRetentionHours,
     terminalRecords: retention.terminalRecordRetentionHours,
+    rollups: retention.rollupRetentionHours,
   };
   const pruned: Record<RetentionCategory, number> = { ...nothing };
   for (const category of categories) {
@@ -122,12 +131,12 @@ function passesOf(
   category: RetentionCategory,
   keepHours: number,
 ): readonly PrunePass[] {
-  const { heartbeats, workerStates, tasks, tasksOfOwnId, workflows } = store.pruneRecords;
+  const { tasks, tasksOfOwnId, workflows, ...byTime } = store.pruneRecords;
   if (category === "terminalRecords")
     return [tasks, tasksOfOwnId, workflows].map(
       (pass) => (from) => pass(reads, keepHours, BATCH, from),
     );
-  const oldest = category === "heartbeats" ? heartbeats : workerStates;
+  const oldest = byTime[category];
   return [
     async () => {
       const pruned = await oldest(reads, keepHours, BATCH);
@@ -142,9 +151,8 @@ async function count(
   category: RetentionCategory,
   keepHours: number,
 ): Promise<number> {
-  const { heartbeats, workerStates, tasks, workflows } = store.pruneRecords.count;
-  if (category === "heartbeats") return heartbeats(reads, keepHours);
-  if (category === "workerStates") return workerStates(reads, keepHours);
+  const { tasks, workflows, ...byTime } = store.pruneRecords.count;
+  if (category !== "terminalRecords") return byTime[category](reads, keepHours);
   return (await tasks(reads, keepHours)) + (await workflows(reads, keepHours));
 }
 

@@ -99,6 +99,9 @@ begin
   grant select, insert on @schema.heartbeats, @schema.worker_states, @schema.recoveries to @worker;
   grant select, insert on @schema.server_timelines to @worker;
   grant execute on function @schema.queue_load(boolean), @schema.current_timeline(), @schema.up_since() to @worker;
+  -- Counts what it has ended, and merges old counts.
+  grant select, insert on @schema.rollups to @worker;
+  grant execute on function @schema.merge_rollups(integer), @schema.prune_rollups(integer, integer) to @worker;
   -- Advances the runs whose tasks it has ended, and repairs those that are stuck.
   grant select on @schema.workflow_nodes, @schema.earlier_nodes, @schema.graph_edges to @worker;
   grant execute on function @schema.lock_runs_of(uuid[]), @schema.advance_workflows(uuid[]),

@@ -28,6 +28,8 @@ import { dropEndedClaim } from "./queries/settle/drop-ended-claim.ts";
 import { findOwnCommits } from "./queries/settle/find-own-commits.ts";
 import { reportProgress } from "./queries/settle/report-progress.ts";
 import { settleTasks } from "./queries/settle/settle-tasks.ts";
+import { readStatistics } from "./queries/statistics/read-statistics.ts";
+import { writeRollups } from "./queries/statistics/write-rollups.ts";
 import { isBackendIdle, ping, readServerStart, readClock } from "./queries/worker/ask-server.ts";
 import { heartbeat } from "./queries/worker/heartbeat.ts";
 import { listWorkers } from "./queries/worker/list-workers.ts";
@@ -72,6 +74,8 @@ export function createStore(schema: string) {
     liveness: liveness(schema),
     heartbeat: heartbeat(text),
     workerStates: workerStates(text),
+    writeRollups: writeRollups(text),
+    readStatistics: readStatistics(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
     expireNodes: expireNodes(text),

@@ -30,6 +30,7 @@ describe("pruneRecords", () => {
       expect(await pruneOnce(db)).toEqual({
         heartbeats: 0,
         workerStates: 0,
+        rollups: 0,
         terminalRecords: 1,
         unfinished: [],
       });

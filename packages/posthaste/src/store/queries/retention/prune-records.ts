@@ -16,6 +16,8 @@ export function pruneRecords(schema: SqlText) {
     sql`select ${schema}.prune_worker_states($1::int, $2::int) as "pruned"`,
   );
 
+  const ROLLUPS = statement(sql`select ${schema}.prune_rollups($1::int, $2::int) as "pruned"`);
+
   const TASKS = statement(sql`
     select pruned as "pruned", reached::text as "reached"
       from ${schema}.prune_tasks($1::int, $2::int, $3::uuid)`);
@@ -42,6 +44,9 @@ export function pruneRecords(schema: SqlText) {
       + (select count(*) from ${schema}.recoveries
           where recovered_at < ${CUTOFF} and not (decision = 'skip' and due_at > statement_timestamp()))
     )::int as "pruned"`);
+
+  const COUNT_ROLLUPS = statement(sql`
+    select count(*)::int as "pruned" from ${schema}.rollups where starts_at < ${CUTOFF}`);
 
   const COUNT_TASKS = statement(sql`
     select count(*)::int as "pruned"
@@ -75,6 +80,7 @@ export function pruneRecords(schema: SqlText) {
     /** Each takes the hours that are kept and the most rows of a table to delete. */
     heartbeats: figure(HEARTBEATS),
     workerStates: figure(WORKER_STATES),
+    rollups: figure(ROLLUPS),
     /** Each takes also where the batch before has got to; null: from the beginning. */
     tasks: batch(TASKS, "00000000-0000-0000-0000-000000000000"),
     tasksOfOwnId: batch(TASKS_OF_OWN_ID, "-infinity"),
@@ -83,6 +89,7 @@ export function pruneRecords(schema: SqlText) {
     count: {
       heartbeats: figure(COUNT_HEARTBEATS),
       workerStates: figure(COUNT_WORKER_STATES),
+      rollups: figure(COUNT_ROLLUPS),
       tasks: figure(COUNT_TASKS),
       workflows: figure(COUNT_WORKFLOWS),
     },
