@@ -18,6 +18,7 @@ export type Retention = Pick<
   | "heartbeatRetentionHours"
   | "workerStateRetentionHours"
   | "terminalRecordRetentionHours"
+  | "failedRecordRetentionHours"
   | "rollupRetentionHours"
 >;
 
@@ -59,27 +60,19 @@ const MOST_BATCHES = 50;
 const HOUR_MS = 3_600_000;
 const nothing: Pruned = { heartbeats: 0, workerStates: 0, terminalRecords: 0, rollups: 0 };
 
-/** One bounded round. A category whose hours are null is left alone. */
+/** One bounded round. A category whose hours are null is left alone, except tasks whose definition says for how long they are kept. */
 export async function prune(
   database: Database,
   retention: Retention,
   { categories = retentionCategories, dryRun = false, places = new Map() }: PruneOptions = {},
 ): Promise<PruneRound> {
-  const hours: Readonly<Record<RetentionCategory, number | null>> = {
-    heartbeats: retention.heartbeatRetentionHours,
-    workerStates: retention.workerStateRetentionHours,
-    terminalRecords: retention.terminalRecordRetentionHours,
-    rollups: retention.rollupRetentionHours,
-  };
   const pruned: Record<RetentionCategory, number> = { ...nothing };
   for (const category of categories) {
-    const keepHours = hours[category];
-    if (keepHours === null) continue;
     if (dryRun) {
-      pruned[category] = await count(database, category, keepHours);
+      pruned[category] = await count(database, category, retention);
       continue;
     }
-    const round = await batchesOf(passesOf(database, category, keepHours), places.get(category));
+    const round = await batchesOf(passesOf(database, category, retention), places.get(category));
     pruned[category] = round.pruned;
     if (round.place === undefined) places.delete(category);
     else places.set(category, round.place);
@@ -129,17 +122,23 @@ export async function pruneAll(
 function passesOf(
   { store, reads }: Database,
   category: RetentionCategory,
-  keepHours: number,
+  retention: Retention,
 ): readonly PrunePass[] {
   const { tasks, tasksOfOwnId, workflows, ...byTime } = store.pruneRecords;
-  if (category === "terminalRecords")
-    return [tasks, tasksOfOwnId, workflows].map(
-      (pass) => (from) => pass(reads, keepHours, BATCH, from),
+  const [completedHours, failedHours] = taskHours(retention);
+  if (category === "terminalRecords") {
+    const ofTasks = [tasks, tasksOfOwnId].map(
+      (pass) => (from: string | null) =>
+        pass(reads, { hours: [completedHours, failedHours], most: BATCH, from }),
     );
-  const oldest = byTime[category];
+    if (completedHours === null) return ofTasks;
+    return [...ofTasks, (from) => workflows(reads, { hours: [completedHours], most: BATCH, from })];
+  }
+  const keepHours = retention[hoursByTime[category]];
+  if (keepHours === null) return [];
   return [
     async () => {
-      const pruned = await oldest(reads, keepHours, BATCH);
+      const pruned = await byTime[category](reads, keepHours, BATCH);
       // The oldest records are found without a stored place.
       return { pruned, reached: pruned < BATCH ? null : "" };
     },
@@ -149,11 +148,30 @@ function passesOf(
 async function count(
   { store, reads }: Database,
   category: RetentionCategory,
-  keepHours: number,
+  retention: Retention,
 ): Promise<number> {
   const { tasks, workflows, ...byTime } = store.pruneRecords.count;
-  if (category !== "terminalRecords") return byTime[category](reads, keepHours);
-  return (await tasks(reads, keepHours)) + (await workflows(reads, keepHours));
+  if (category === "terminalRecords") {
+    const [completedHours, failedHours] = taskHours(retention);
+    const runs = completedHours === null ? 0 : await workflows(reads, completedHours);
+    return (await tasks(reads, completedHours, failedHours)) + runs;
+  }
+  const keepHours = retention[hoursByTime[category]];
+  return keepHours === null ? 0 : byTime[category](reads, keepHours);
+}
+
+const hoursByTime = {
+  heartbeats: "heartbeatRetentionHours",
+  workerStates: "workerStateRetentionHours",
+  rollups: "rollupRetentionHours",
+} as const satisfies Record<Exclude<RetentionCategory, "terminalRecords">, keyof Retention>;
+
+/** The hours of COMPLETED tasks and runs, and those of all other tasks. */
+function taskHours({
+  terminalRecordRetentionHours: completed,
+  failedRecordRetentionHours: failed = completed,
+}: Retention): readonly [number | null, number | null] {
+  return [completed, failed];
 }
 
 /**

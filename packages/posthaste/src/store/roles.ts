@@ -108,8 +108,8 @@ begin
     @schema.advance_and_notify(uuid[]), @schema.find_stuck_workflows(uuid, integer), @schema.repair_workflow(uuid) to @worker;
   -- Deletes what is old, and nothing else: with the rights of the functions' owner, as cancel().
   grant execute on function @schema.prune_heartbeats(integer, integer),
-    @schema.prune_worker_states(integer, integer), @schema.prune_tasks(integer, integer, uuid),
-    @schema.prune_tasks_of_own_id(integer, integer, timestamptz), @schema.first_id_at(timestamptz),
+    @schema.prune_worker_states(integer, integer), @schema.prune_ended_tasks(integer, integer, integer, uuid),
+    @schema.prune_ended_tasks_of_own_id(integer, integer, integer, timestamptz), @schema.first_id_at(timestamptz),
     @schema.prune_workflows(integer, integer, timestamptz) to @worker;
 end
 $grants$;
