@@ -3,6 +3,7 @@ import "./app/refuse-bundle.ts";
 
 export type {
   Admin,
+  HeartbeatSpan,
   ListWorkflowsOptions,
   NotJudged,
   PauseOptions,
@@ -14,8 +15,11 @@ export type {
   RecoveryInfo,
   RecoveryResult,
   RepairedWorkflow,
+  SendByNameOptions,
   SweepOptions,
   SweepResult,
+  TaskTimeline,
+  TimelineEvent,
   WorkerInfo,
   WorkflowDetails,
 } from "./admin/admin.ts";
@@ -120,5 +124,6 @@ export {
   WORKFLOW_TERMINAL_STATES,
   WorkflowStatus,
 } from "./domain/workflow-lifecycle.ts";
-export type { LogLevel, OnBlocked, WorkerOptions } from "./config/worker-options.ts";
+export type { LogFormat, LogLevel, OnBlocked, WorkerOptions } from "./config/worker-options.ts";
+export type { WorkerHealth } from "./worker/health.ts";
 export type { Worker } from "./worker/worker.ts";

@@ -134,7 +134,7 @@ async function register(
   }
 }
 
-function workerName({ name }: WorkerSettings): string {
+export function workerName({ name }: WorkerSettings): string {
   return name ?? `${hostname()}:${process.pid}`;
 }
 
@@ -198,6 +198,11 @@ export class RegisteredWorker {
 
   get name(): string {
     return workerName(this.#setup.settings);
+  }
+
+  /** Its heartbeats could not be stored for so long that other workers may have taken its tasks. */
+  get isFenced(): boolean {
+    return this.#parts.loop.isFenced;
   }
 
   get runningCount(): number {
