@@ -41,7 +41,7 @@ export interface TaskTimeline extends TaskInfo {
   readonly error: TaskFailure | null;
   readonly cancelRequestedAt: Date | null;
   readonly finishedAt: Date | null;
-  /** Of each claim that lasted long enough to have some, and as long as retention keeps them. */
+  /** The heartbeats of each claim that lasted long enough to have some, as long as retention keeps them. */
   readonly heartbeats: readonly HeartbeatSpan[];
   /** Newest first. */
   readonly recoveries: readonly RecoveryInfo[];

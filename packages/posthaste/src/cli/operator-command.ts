@@ -1,4 +1,4 @@
-/** What commands for operators share: their options, their app, and how they answer. */
+/** Commands for operators share their options, their app, and how they answer. */
 import { Command } from "commander";
 import { appFacts } from "../app/app-facts.ts";
 import { posthaste, type Posthaste } from "../app/posthaste.ts";

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { QueueInfo } from "../admin/admin.ts";
+import { TaskStatus } from "../domain/task-lifecycle.ts";
 import {
   answer,
   noun,
@@ -27,9 +28,9 @@ export const queueColumns: readonly Column<QueueInfo>[] = [
     value: ({ pausedAt }) => (pausedAt === null ? "open" : `paused ${relativeText(pausedAt)}`),
     paint: (text, { pausedAt }) => (pausedAt === null ? text : paint("yellow", text)),
   },
-  { title: "PENDING", value: ({ pending }) => String(pending), align: "right" },
-  { title: "CLAIMED", value: ({ claimed }) => String(claimed), align: "right" },
-  { title: "RUNNING", value: ({ running }) => String(running), align: "right" },
+  { title: TaskStatus.PENDING, value: ({ pending }) => String(pending), align: "right" },
+  { title: TaskStatus.CLAIMED, value: ({ claimed }) => String(claimed), align: "right" },
+  { title: TaskStatus.RUNNING, value: ({ running }) => String(running), align: "right" },
 ];
 
 function listCommand(): Command {

@@ -129,7 +129,7 @@ function sendCommand(): Command {
     );
 }
 
-/** Who stops waiting must know what goes on without him. */
+/** The user who stops waiting needs the id of the task, which goes on. */
 function toldWhich(id: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof PosthasteError) || error.code !== "WAIT_TIMEOUT") throw error;

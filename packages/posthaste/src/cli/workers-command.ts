@@ -1,5 +1,6 @@
 import { Option, type Command } from "commander";
 import type { SweepResult, WorkerInfo } from "../admin/admin.ts";
+import { TaskStatus } from "../domain/task-lifecycle.ts";
 import { counted } from "./counted.ts";
 import {
   answer,
@@ -45,7 +46,7 @@ export const workerColumns: readonly Column<WorkerInfo>[] = [
     value: ({ running, concurrency }) => `${running}/${concurrency}`,
     align: "right",
   },
-  { title: "CLAIMED", value: ({ claimed }) => String(claimed), align: "right" },
+  { title: TaskStatus.CLAIMED, value: ({ claimed }) => String(claimed), align: "right" },
   { title: "HEARTBEAT", value: ({ lastHeartbeatAt }) => relativeText(lastHeartbeatAt) },
   { title: "STARTED", value: ({ startedAt }) => relativeText(startedAt) },
   { title: "QUEUES", value: ({ queues }) => queues.join(", ") },
