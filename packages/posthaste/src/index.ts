@@ -4,6 +4,7 @@ import "./app/refuse-bundle.ts";
 export type {
   Admin,
   EndStats,
+  HeartbeatSpan,
   ListWorkflowsOptions,
   NotJudged,
   PauseOptions,
@@ -17,11 +18,14 @@ export type {
   RecoveryInfo,
   RecoveryResult,
   RepairedWorkflow,
+  SendByNameOptions,
   Stats,
   StatsOptions,
   SweepOptions,
   SweepResult,
   TaskStats,
+  TaskTimeline,
+  TimelineEvent,
   WorkerInfo,
   WorkflowDetails,
 } from "./admin/admin.ts";
@@ -126,5 +130,6 @@ export {
   WORKFLOW_TERMINAL_STATES,
   WorkflowStatus,
 } from "./domain/workflow-lifecycle.ts";
-export type { LogLevel, OnBlocked, WorkerOptions } from "./config/worker-options.ts";
+export type { LogFormat, LogLevel, OnBlocked, WorkerOptions } from "./config/worker-options.ts";
+export type { WorkerHealth } from "./worker/health.ts";
 export type { Worker } from "./worker/worker.ts";

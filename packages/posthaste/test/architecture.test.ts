@@ -28,7 +28,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   worker: [...shared, "sending", "workflows", "recovery"],
   admin: [...shared, "sending", "waiting", "workflows", "recovery"],
   app: [...shared, "sending", "waiting", "workflows", "recovery", "worker", "admin", "version.ts"],
-  cli: ["domain", "config", "runtime", "database", "app", "version.ts"],
+  cli: ["domain", "config", "define", "runtime", "database", "admin", "app", "version.ts"],
   testing: [...shared, "sending", "recovery", "worker", "app"],
   "index.ts": ["domain", "config", "define", "sending", "admin", "worker", "app"],
   "version.ts": [],

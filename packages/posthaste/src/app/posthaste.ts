@@ -2,7 +2,11 @@
 import { availableParallelism } from "node:os";
 import { makeAdmin, type Admin } from "../admin/admin.ts";
 import { listConfigSettings } from "../config/settings.ts";
-import { readWorkerOptions, type LogLevel, type WorkerOptions } from "../config/worker-options.ts";
+import {
+  readWorkerOptions,
+  type WorkerOptions,
+  type WorkerSettings,
+} from "../config/worker-options.ts";
 import { Database } from "../database/database.ts";
 import { despiteSilence } from "../database/despite-silence.ts";
 import { definedQueues } from "../define/defined-queues.ts";
@@ -20,7 +24,7 @@ import { atLevel, childLogger, fromAppLogger, writesDebug, type Logger } from ".
 import { hookRunner } from "../hooks/hook-runner.ts";
 import { startMaintenance } from "../recovery/maintenance.ts";
 import { retentionRounds } from "../recovery/prune.ts";
-import { jsonLogger } from "../runtime/json-logger.ts";
+import { defaultLogger } from "../runtime/default-logger.ts";
 import { readItems, type SendManyItem } from "../sending/send-many-items.ts";
 import { Sender } from "../sending/sender.ts";
 import { requireUuid } from "../sending/uuid-v7.ts";
@@ -118,6 +122,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       workflows: withNested(parts.workflows),
       config: parts.config,
       settings: listConfigSettings(parts.config, given, process.env),
+      ping: () => database.ping(),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
       runBlockingInline: () => (parts.isBlockingInline = parts.namedFile === undefined),
     }),
@@ -171,9 +176,11 @@ function assemble(given: AppConfig) {
     hooks: listed,
     file: namedFile,
   } = readAppConfig(given, process.env);
-  const log = given.logger === undefined ? jsonLogger("info") : fromAppLogger(given.logger);
-  const logAt = (level: LogLevel | undefined): Logger =>
-    given.logger === undefined && level !== undefined ? jsonLogger(level) : atLevel(log, level);
+  const log = given.logger === undefined ? defaultLogger("info") : fromAppLogger(given.logger);
+  const workerLogger = ({ logLevel, logFormat }: WorkerSettings): Logger =>
+    given.logger === undefined && (logLevel ?? logFormat) !== undefined
+      ? defaultLogger(logLevel ?? "info", logFormat)
+      : atLevel(log, logLevel);
   const location = new DatabaseLocation(config, log, (): URL | undefined => parts.file);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
@@ -197,7 +204,7 @@ function assemble(given: AppConfig) {
     definedQueues: definedQueues([...contracts, ...tasks], workflows),
     definitions: new Map([...contracts, ...tasks].map((task) => [task.name, task])),
     context,
-    logAt,
+    workerLogger,
     writesDebug: writesDebug(given.logger),
     location,
     database,
@@ -235,7 +242,7 @@ function runOf<W extends AnyWorkflow>(
 }
 
 function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
-  const { config, tasks, context, hooks, logAt, database, listener, workers } = parts;
+  const { config, tasks, context, hooks, workerLogger, database, listener, workers } = parts;
   const { file, isBlockingInline } = parts;
   const bundled = bundleProblem();
   if (bundled !== undefined) throw new PosthasteError("CONFIG_INVALID", bundled);
@@ -250,7 +257,7 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
       "the app has no task that a worker could run; list its tasks: posthaste({ tasks: [...] })",
     );
   }
-  const log = logAt(settings.logLevel);
+  const log = workerLogger(settings);
   const worker = new Worker({
     database,
     config,

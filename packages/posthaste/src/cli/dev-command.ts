@@ -5,11 +5,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, watch } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { useEmbeddedPostgres, type EmbeddedServer } from "../app/use-embedded-postgres.ts";
+import { LOG_FORMAT_VARIABLE } from "../runtime/default-logger.ts";
 import { pause } from "../runtime/pause.ts";
 import { WakeSignal } from "../runtime/wake-signal.ts";
 import { writeToStderr } from "../runtime/write-to-stderr.ts";
+import { describedCommand } from "./operator-command.ts";
 import { complain, paint } from "./output.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -27,17 +29,25 @@ const IGNORED = ["node_modules", ".git", ".posthaste", "dist", "coverage"];
 const moreHelp = `
 Watches the app's folder (not node_modules, .git, .posthaste, dist, coverage). When a file changes, the worker claims no more
 tasks, lets running tasks end for ${GRACE_MS / 1_000} s, gives the others back to their queue, and a new one starts.
-Without DATABASE_URL, the PostgreSQL in .posthaste/ runs until this command ends.
+Without --database and DATABASE_URL, the PostgreSQL in .posthaste/ runs until this command ends.`;
 
-Example:
-  posthaste dev app.ts`;
+interface DevOptions {
+  readonly database?: string;
+  readonly json?: true;
+}
 
 export function devCommand(): Command {
-  return new Command("dev")
-    .description("run a worker for development; it starts again when a file changes")
+  return describedCommand("dev", {
+    description: "run a worker for development; it starts again when a file changes",
+    examples: ["dev app.ts", "dev app.ts --database postgres://localhost/app"],
+  })
     .argument("<app>", "the file that exports the app, e.g. app.ts")
+    .option("-d, --database <url>", "the database, as DATABASE_URL (default: the embedded one)")
+    .option("--json", "log lines as JSON")
     .addHelpText("after", moreHelp)
-    .action(async (file: string) => {
+    .action(async (file: string, { database, json }: DevOptions) => {
+      if (database !== undefined) process.env["DATABASE_URL"] = database;
+      if (json) process.env[LOG_FORMAT_VARIABLE] = "json";
       const app = resolve(file);
       if (!existsSync(app)) throw new UsageError(`there is no file ${file}`);
       process.exitCode = await new DevelopmentWorker(app).run();

@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { version } from "../version.ts";
-import { say } from "./output.ts";
+import { answer, answeringCommand } from "./operator-command.ts";
 import { UsageError } from "./usage-error.ts";
 
 const templates = fileURLToPath(new URL("../../templates/project/", import.meta.url));
@@ -16,18 +16,16 @@ const dotted: Readonly<Record<string, string>> = {
 };
 
 const moreHelp = `
-Writes no file that exists already: it says which ones stand in the way and writes nothing.
-
-Examples:
-  posthaste init              a project in this folder
-  posthaste init my-worker    a project in a new folder`;
+Writes no file that exists already: it says which ones stand in the way and writes nothing.`;
 
 export function initCommand(): Command {
-  return new Command("init")
-    .description("start a new project: a task, a sender, a test, a Dockerfile and a compose file")
+  return answeringCommand("init", {
+    description: "start a new project: a task, a sender, a test, a Dockerfile and a compose file",
+    examples: ["init", "init my-worker"],
+  })
     .argument("[folder]", "where to put it", ".")
     .addHelpText("after", moreHelp)
-    .action((folder: string) => {
+    .action((folder: string, options: { readonly json?: true }) => {
       const target = resolve(folder);
       const files = projectFiles(projectName(target), packagesFrom(process.env));
       const inTheWay = Object.keys(files).filter((name) => existsSync(join(target, name)));
@@ -37,7 +35,10 @@ export function initCommand(): Command {
         );
       mkdirSync(target, { recursive: true });
       for (const [name, text] of Object.entries(files)) writeFileSync(join(target, name), text);
-      for (const line of nextSteps(target, Object.keys(files))) say(line);
+      const written = Object.keys(files).toSorted();
+      answer(options, { folder: target, files: written }, () =>
+        nextSteps(target, written).join("\n"),
+      );
     });
 }
 
@@ -101,9 +102,8 @@ function projectName(folder: string): string {
 
 function nextSteps(target: string, files: readonly string[]): string[] {
   const folder = relative(process.cwd(), target);
-  const [first, ...rest] = [...files].sort();
   return [
-    `wrote ${[first, ...rest].join(", ")}`,
+    `wrote ${files.join(", ")}`,
     "",
     "Next:",
     ...(folder === "" ? [] : [`  cd ${folder}`]),

@@ -8,6 +8,7 @@ import { awaitResults } from "./queries/read/await-results.ts";
 import { cancelTask } from "./queries/settle/cancel-task.ts";
 import { describeTasks } from "./queries/read/describe-tasks.ts";
 import { readTask } from "./queries/read/read-task.ts";
+import { readTimeline } from "./queries/read/read-timeline.ts";
 import { expireNodes, expireTasks } from "./queries/recover/expire-tasks.ts";
 import { listRecoveries } from "./queries/recover/list-recoveries.ts";
 import { recoverTasks } from "./queries/recover/recover-tasks.ts";
@@ -21,6 +22,7 @@ import { insertStarted } from "./queries/send/insert-started.ts";
 import { insertTasks } from "./queries/send/insert-tasks.ts";
 import { matchSubmissions } from "./queries/send/match-submissions.ts";
 import { notifyQueues } from "./queries/send/notify-queues.ts";
+import { sendByName } from "./queries/send/send-by-name.ts";
 import { storeDefinitions } from "./queries/send/store-definitions.ts";
 import { advanceTasks } from "./queries/settle/advance-tasks.ts";
 import { completeWithEffects } from "./queries/settle/complete-with-effects.ts";
@@ -40,6 +42,7 @@ import { registerWorker } from "./queries/worker/register-worker.ts";
 import { watchTasks } from "./queries/worker/watch-tasks.ts";
 import { workerStates } from "./queries/worker/worker-states.ts";
 import { advanceWorkflows } from "./queries/workflow/advance-workflows.ts";
+import { readGraph } from "./queries/workflow/read-graph.ts";
 import { readNodeResults } from "./queries/workflow/read-node-results.ts";
 import { readNodes } from "./queries/workflow/read-nodes.ts";
 import { readWorkflows } from "./queries/workflow/read-workflows.ts";
@@ -89,9 +92,11 @@ export function createStore(schema: string) {
     queuesInUse: queuesInUse(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),
+    readTimeline: readTimeline(text),
     readNodeResults: readNodeResults(text),
     readWorkflows: readWorkflows(text),
     readNodes: readNodes(text),
+    readGraph: readGraph(text),
     steerWorkflows: steerWorkflows(text),
     repairWorkflows: repairWorkflows(text),
     cancelTask: cancelTask(text),
@@ -99,6 +104,7 @@ export function createStore(schema: string) {
     pruneRecords: pruneRecords(text),
     registerWorker: registerWorker(text),
     storeDefinitions: storeDefinitions(text),
+    sendByName: sendByName(text),
     advanceTasks: advanceTasks(text),
     advanceWorkflows: advanceWorkflows(text),
     watchTasks: watchTasks(text),

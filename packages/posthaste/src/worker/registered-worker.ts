@@ -148,7 +148,7 @@ async function register(
   }
 }
 
-function workerName({ name }: WorkerSettings): string {
+export function workerName({ name }: WorkerSettings): string {
   return name ?? `${hostname()}:${process.pid}`;
 }
 
@@ -212,6 +212,11 @@ export class RegisteredWorker {
 
   get name(): string {
     return workerName(this.#setup.settings);
+  }
+
+  /** Its heartbeats could not be stored for so long that other workers may have taken its tasks. */
+  get isFenced(): boolean {
+    return this.#parts.loop.isFenced;
   }
 
   get runningCount(): number {
