@@ -52,8 +52,8 @@ const depthColumns: readonly Column<QueueStats>[] = [
   { title: "QUEUE", value: ({ name }) => name, isWhole: true },
   { title: "READY", value: ({ ready, isCapped }) => `${ready}${isCapped ? "+" : ""}`, ...right },
   { title: "DELAYED", value: ({ delayed }) => String(delayed), ...right },
-  { title: "CLAIMED", value: ({ claimed }) => String(claimed), ...right },
-  { title: "RUNNING", value: ({ running }) => String(running), ...right },
+  { title: TaskStatus.CLAIMED, value: ({ claimed }) => String(claimed), ...right },
+  { title: TaskStatus.RUNNING, value: ({ running }) => String(running), ...right },
   {
     title: "OLDEST",
     value: ({ oldestReadyMs }) => (oldestReadyMs === null ? "" : durationText(oldestReadyMs)),
