@@ -19,6 +19,7 @@ const TOPICS = [
   "workflow_retry",
   "workflow_repair",
   "retention",
+  "operators",
 ];
 
 const migrations = filesIn("migrations").map(({ name, source }) => ({
