@@ -20,6 +20,7 @@ const TOPICS = [
   "workflow_repair",
   "retention",
   "rollups",
+  "operators",
 ];
 
 const migrations = filesIn("migrations").map(({ name, source }) => ({

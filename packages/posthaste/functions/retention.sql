@@ -267,5 +267,6 @@ begin
   delete from @schema.submissions where task_id = any (ids);
   delete from @schema.attempts where task_id = any (ids);
   delete from @schema.progress where task_id = any (ids);
+  delete from @schema.task_retries where task_id = any (ids);
 end
 $$;

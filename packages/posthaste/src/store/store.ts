@@ -4,6 +4,8 @@ import { storedClaims } from "./queries/claim/stored-claims.ts";
 import { lockCaps } from "./queries/claim/lock-caps.ts";
 import { startTasks } from "./queries/claim/start-tasks.ts";
 import { surveyLanes } from "./queries/claim/survey-lanes.ts";
+import { operatorActions } from "./queries/operate/operator-actions.ts";
+import { retryTasks } from "./queries/operate/retry-tasks.ts";
 import { awaitResults } from "./queries/read/await-results.ts";
 import { cancelTask } from "./queries/settle/cancel-task.ts";
 import { describeTasks } from "./queries/read/describe-tasks.ts";
@@ -107,6 +109,8 @@ export function createStore(schema: string) {
     sendByName: sendByName(text),
     advanceTasks: advanceTasks(text),
     advanceWorkflows: advanceWorkflows(text),
+    operatorActions: operatorActions(text),
+    retryTasks: retryTasks(text),
     watchTasks: watchTasks(text),
     notifyQueues: notifyQueues(text),
     identifyDatabase,

@@ -123,11 +123,17 @@ describe("functions", () => {
   const withOwnersRights = [
     "advance_and_notify",
     "advance_workflows",
+    "begin_action",
     "cancel",
+    "cancel_tasks",
     "cancel_workflow",
+    "count_action",
+    "delete_task",
     "find_stuck_workflows",
     "lock_runs_of",
     "merge_rollups",
+    "move_task",
+    "pause_queue",
     "pause_workflow",
     "prune_ended_tasks",
     "prune_ended_tasks_of_own_id",
@@ -136,8 +142,12 @@ describe("functions", () => {
     "prune_worker_states",
     "prune_workflows",
     "repair_workflow",
+    "resume_queue",
     "resume_workflow",
+    "retry",
+    "retry_tasks",
     "retry_workflow",
+    "send_again",
     "start_workflows",
     "store_graph",
     "workflow_items",
@@ -158,7 +168,7 @@ describe("functions", () => {
               has_function_privilege('public', oid, 'execute') as "isPublic",
               exists (select from unnest($2::text[]) as role where has_function_privilege(role, oid, 'execute')) as "isCalled"
          from pg_proc where pronamespace = $1::regnamespace order by proname`,
-      [schema, ["producer", "worker", "reader"].map((kind) => `${schema}_${kind}`)],
+      [schema, ["producer", "worker", "reader", "operator"].map((kind) => `${schema}_${kind}`)],
     );
 
     expect(functions.length).toBeGreaterThan(40);
