@@ -29,6 +29,9 @@ export type {
 } from "./app/read-app-config.ts";
 export type { SendManyItem } from "./sending/send-many-items.ts";
 export { defineTask, implement } from "./define/define-task.ts";
+export { defineSchedule } from "./define/define-schedule.ts";
+export type { TaskScheduleOptions, WorkflowScheduleOptions } from "./define/define-schedule.ts";
+export type { Schedule } from "./define/schedule.ts";
 export { defineWorkflow } from "./define/define-workflow.ts";
 export type { AfterOption, Flow, NodeOptions } from "./define/flow.ts";
 export type { NewNode } from "./define/flow-types.ts";

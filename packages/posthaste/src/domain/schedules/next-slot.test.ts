@@ -4,8 +4,13 @@ import type { Pattern } from "./patterns.ts";
 
 const noon = { hour: 12, minute: 0, second: 0 };
 
-function slots(pattern: Pattern, timezone: string, after: string, count = 3, more = {}): string[] {
-  const timing: Timing = { pattern, timezone, startAt: null, endAt: null, ...more };
+function slots(
+  pattern: Pattern,
+  timezone: string,
+  after: string,
+  { count = 3, ...bounds }: { count?: number } & Partial<Timing> = {},
+): string[] {
+  const timing: Timing = { pattern, timezone, startAt: null, endAt: null, ...bounds };
   return nextSlots(timing, Date.parse(after), count).map((slot) =>
     new Date(slot).toISOString().replace(".000Z", "Z"),
   );
@@ -14,12 +19,12 @@ function slots(pattern: Pattern, timezone: string, after: string, count = 3, mor
 describe("nextSlots", () => {
   test("counts an interval from 1970, or from startAt", () => {
     const every = { kind: "every", ms: 25 * 60_000 } as const;
-    expect(slots(every, "UTC", "1970-01-01T00:25:00Z", 2)).toEqual([
+    expect(slots(every, "UTC", "1970-01-01T00:25:00Z", { count: 2 })).toEqual([
       "1970-01-01T00:50:00Z",
       "1970-01-01T01:15:00Z",
     ]);
     const startAt = Date.parse("2026-01-01T00:10:00Z");
-    expect(slots(every, "UTC", "2025-06-01T00:00:00Z", 2, { startAt })).toEqual([
+    expect(slots(every, "UTC", "2025-06-01T00:00:00Z", { count: 2, startAt })).toEqual([
       "2026-01-01T00:10:00Z",
       "2026-01-01T00:35:00Z",
     ]);
@@ -45,7 +50,7 @@ describe("nextSlots", () => {
 
   test("fires a daily slot in an overlap once, at the earlier instant", () => {
     const daily = { kind: "daily", hour: 2, minute: 30, second: 0 } as const;
-    expect(slots(daily, "Europe/Berlin", "2026-10-24T12:00:00Z", 2)).toEqual([
+    expect(slots(daily, "Europe/Berlin", "2026-10-24T12:00:00Z", { count: 2 })).toEqual([
       "2026-10-25T00:30:00Z",
       "2026-10-26T01:30:00Z",
     ]);
@@ -53,18 +58,18 @@ describe("nextSlots", () => {
 
   test("does not fire the second time when it is asked between both times of an overlap", () => {
     const daily = { kind: "daily", hour: 2, minute: 30, second: 0 } as const;
-    expect(slots(daily, "Europe/Berlin", "2026-10-25T01:10:00Z", 1)).toEqual([
+    expect(slots(daily, "Europe/Berlin", "2026-10-25T01:10:00Z", { count: 1 })).toEqual([
       "2026-10-26T01:30:00Z",
     ]);
   });
 
   test("collapses the cron slots of a gap into one, and fires those of an overlap once", () => {
     const cron = { kind: "cron", cron: "0 */20 * * * *" } as const;
-    expect(slots(cron, "America/New_York", "2026-03-08T06:40:00Z", 2)).toEqual([
+    expect(slots(cron, "America/New_York", "2026-03-08T06:40:00Z", { count: 2 })).toEqual([
       "2026-03-08T07:00:00Z",
       "2026-03-08T07:20:00Z",
     ]);
-    expect(slots(cron, "America/New_York", "2026-11-01T05:30:00Z", 3)).toEqual([
+    expect(slots(cron, "America/New_York", "2026-11-01T05:30:00Z", { count: 3 })).toEqual([
       "2026-11-01T05:40:00Z",
       "2026-11-01T07:00:00Z",
       "2026-11-01T07:20:00Z",
@@ -73,7 +78,7 @@ describe("nextSlots", () => {
 
   test("fires a cron slot at the second end of an overlap, where the clock shows it first", () => {
     const cron = { kind: "cron", cron: "0 3 * * *" } as const;
-    expect(slots(cron, "Europe/Berlin", "2026-10-25T01:30:00Z", 1)).toEqual([
+    expect(slots(cron, "Europe/Berlin", "2026-10-25T01:30:00Z", { count: 1 })).toEqual([
       "2026-10-25T02:00:00Z",
     ]);
   });
@@ -86,18 +91,18 @@ describe("nextSlots", () => {
 
   test("fires hourly whenever the local clock shows the minute", () => {
     const hourly = { kind: "hourly", minute: 30, second: 5 } as const;
-    expect(slots(hourly, "Europe/Berlin", "2026-10-24T23:45:00Z", 3)).toEqual([
+    expect(slots(hourly, "Europe/Berlin", "2026-10-24T23:45:00Z", { count: 3 })).toEqual([
       "2026-10-25T00:30:05Z",
       "2026-10-25T01:30:05Z",
       "2026-10-25T02:30:05Z",
     ]);
-    expect(slots(hourly, "Asia/Kathmandu", "2026-10-24T23:45:00Z", 2)).toEqual([
+    expect(slots(hourly, "Asia/Kathmandu", "2026-10-24T23:45:00Z", { count: 2 })).toEqual([
       "2026-10-24T23:45:05Z",
       "2026-10-25T00:45:05Z",
     ]);
     // The clock goes back by half an hour: it shows 01:45 twice, half an hour apart.
     const quarterTo = { kind: "hourly", minute: 45, second: 0 } as const;
-    expect(slots(quarterTo, "Australia/Lord_Howe", "2026-04-04T14:00:00Z", 3)).toEqual([
+    expect(slots(quarterTo, "Australia/Lord_Howe", "2026-04-04T14:00:00Z", { count: 3 })).toEqual([
       "2026-04-04T14:45:00Z",
       "2026-04-04T15:15:00Z",
       "2026-04-04T16:15:00Z",
@@ -133,7 +138,7 @@ describe("nextSlots", () => {
   test("ends with endAt, which may be a slot", () => {
     const daily = { kind: "daily", ...noon } as const;
     const endAt = Date.parse("2026-01-02T12:00:00Z");
-    expect(slots(daily, "UTC", "2026-01-01T00:00:00Z", 5, { endAt })).toEqual([
+    expect(slots(daily, "UTC", "2026-01-01T00:00:00Z", { count: 5, endAt })).toEqual([
       "2026-01-01T12:00:00Z",
       "2026-01-02T12:00:00Z",
     ]);
