@@ -43,6 +43,8 @@ export type {
   RetriedEvent,
   RunEndEvent,
   RunEvent,
+  ScheduleLateEvent,
+  SchedulePausedEvent,
   TaskEvent,
   TaskInterruptedEvent,
   TaskRecoveryAnswer,
@@ -123,5 +125,10 @@ export {
   WORKFLOW_TERMINAL_STATES,
   WorkflowStatus,
 } from "./domain/workflow-lifecycle.ts";
-export type { LogLevel, OnBlocked, WorkerOptions } from "./config/worker-options.ts";
+export type {
+  LogLevel,
+  OnBlocked,
+  SchedulerOptions,
+  WorkerOptions,
+} from "./config/worker-options.ts";
 export type { Worker } from "./worker/worker.ts";

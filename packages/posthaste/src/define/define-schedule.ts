@@ -33,14 +33,14 @@ interface PlainOptions {
   /** An IANA name. Default "UTC". */
   readonly timezone?: string;
   /**
-   * What becomes of slots that passed while no scheduler ran. `"skip"`, the default: they do not fire; a slot that is late by less than a
+   * The fate of slots that passed while no scheduler ran. `"skip"`, the default: they do not fire; a slot that is late by less than a
    * minute does. `"latest"`: only the last of them fires. `"all"`: the last `maxMissed` of them fire, oldest first.
    */
   readonly missed?: MissedPolicy;
   /** 1–10,000. Default 100. */
   readonly maxMissed?: number;
   /**
-   * What becomes of a slot while the last task or run of the schedule has not ended. `"allow"`, the default: it fires. `"skip"`: it does
+   * The fate of a slot while the last task or run of the schedule has not ended. `"allow"`, the default: it fires. `"skip"`: it does
    * not. `"buffer"`: it fires when that has ended; one slot is kept. `"cancel"`: the same, and the cancellation of what runs is requested.
    */
   readonly overlap?: OverlapPolicy;

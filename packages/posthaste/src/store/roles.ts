@@ -103,6 +103,9 @@ begin
   grant select on @schema.workflow_nodes, @schema.earlier_nodes, @schema.graph_edges to @worker;
   grant execute on function @schema.lock_runs_of(uuid[]), @schema.advance_workflows(uuid[]),
     @schema.advance_and_notify(uuid[]), @schema.find_stuck_workflows(uuid, integer), @schema.repair_workflow(uuid) to @worker;
+  -- Stores the schedules of its code, and fires them.
+  grant select, insert, update on @schema.schedules to @worker;
+  grant select, insert on @schema.schedule_firings to @worker;
   -- Deletes what is old, and nothing else: with the rights of the functions' owner, as cancel().
   grant execute on function @schema.prune_heartbeats(integer, integer),
     @schema.prune_worker_states(integer, integer), @schema.prune_tasks(integer, integer, uuid),

@@ -9,6 +9,7 @@ import { unavailable } from "../database/repeat-safely.ts";
 import { childLogger, type Logger } from "../domain/logger.ts";
 import type { Maintenance } from "../recovery/maintenance.ts";
 import type { Listener } from "../runtime/listener.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
 import { definitionRow } from "../sending/compose-task.ts";
@@ -40,6 +41,9 @@ export interface WorkerSetup extends Omit<WorkLoopOptions, "services">, ServiceP
     /** Whether it may judge workers that have been silent for this long: only while its own heartbeats are written. */
     readonly mayJudge: (thresholdMs: number) => boolean;
   }) => Maintenance;
+  /** Stores the schedules of the app. */
+  readonly storeSchedules: () => Promise<void>;
+  readonly startScheduler: (me: { readonly leads: () => boolean }) => Scheduler;
   readonly onStopped: () => void;
 }
 
@@ -101,7 +105,7 @@ export async function registerAndStart(
 
 /** Waits for an unreachable database, as the loop does. Resolves with whether a lock shows from now on that the process lives. */
 async function register(
-  { database, config, settings, registry, version }: WorkerSetup,
+  { database, config, settings, registry, version, storeSchedules }: WorkerSetup,
   { workerId, outage, isStopping }: RegistrationOptions,
 ): Promise<boolean> {
   for (;;) {
@@ -122,8 +126,13 @@ async function register(
         taskNames: [...registry.keys()],
         concurrency: settings.concurrency,
         livenessKey,
-        metadata: { node: process.version, platform: `${process.platform} ${process.arch}` },
+        metadata: {
+          role: settings.concurrency === 0 ? "scheduler" : "worker",
+          node: process.version,
+          platform: `${process.platform} ${process.arch}`,
+        },
       });
+      if (settings.scheduler) await storeSchedules();
       outage.over();
       return livenessKey !== null;
     } catch (error) {
@@ -145,6 +154,7 @@ export class RegisteredWorker {
   readonly #setup: WorkerSetup;
   readonly #parts: Parts;
   readonly #maintenance: Maintenance;
+  readonly #scheduler: Scheduler | undefined;
   readonly #check: Periodic;
   readonly #poll: Periodic;
   readonly #unsubscribe: () => void;
@@ -165,6 +175,7 @@ export class RegisteredWorker {
       mayJudge: (thresholdMs) => liveness.mayJudge(thresholdMs),
     });
     this.#maintenance = maintenance;
+    if (settings.scheduler) this.#scheduler = setup.startScheduler({ leads: () => liveness.leads });
     liveness.watchDeadlines((inMs) => maintenance.expireIn(inMs));
     this.#unsubscribe = subscribeWorker({
       listener,
@@ -217,7 +228,11 @@ export class RegisteredWorker {
     const { database, settings } = this.#setup;
     loop.drain();
     // A silent database must not delay the grace: this is awaited after it.
-    const told = Promise.all([this.#maintenance.stop(), this.#setState("stopping")]);
+    const told = Promise.all([
+      this.#maintenance.stop(),
+      this.#scheduler?.stop(),
+      this.#setState("stopping"),
+    ]);
     const over = new AbortController();
     const done = this.done.catch(() => undefined).finally(() => over.abort()); // start() has reported it
     await pause(

@@ -2,7 +2,7 @@
 import { nextSlot, type Timing } from "./next-slot.ts";
 
 export const missedPolicies = ["skip", "latest", "all"] as const;
-/** What becomes of slots that passed while no scheduler ran. */
+/** The fate of slots that passed while no scheduler ran. */
 export type MissedPolicy = (typeof missedPolicies)[number];
 
 export interface FiringRules extends Timing {

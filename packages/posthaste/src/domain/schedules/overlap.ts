@@ -1,4 +1,4 @@
-/** What becomes of a slot that is due while the schedule's last task or run has not ended. */
+/** The fate of a slot that is due while the schedule's last task or run has not ended. */
 export const overlapPolicies = ["allow", "skip", "buffer", "cancel"] as const;
 /**
  * `allow`: it fires. `skip`: it does not. `buffer`: it fires when that has ended; one slot is kept, others are skipped. `cancel`: the same, and
