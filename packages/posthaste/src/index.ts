@@ -14,8 +14,10 @@ export type {
   RecoveryInfo,
   RecoveryResult,
   RepairedWorkflow,
+  ScheduleInfo,
   SweepOptions,
   SweepResult,
+  TriggeredFiring,
   WorkerInfo,
   WorkflowDetails,
 } from "./admin/admin.ts";

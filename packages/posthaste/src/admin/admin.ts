@@ -15,6 +15,11 @@ import {
   type RecoveryAdmin,
   type RecoveryAdminParts,
 } from "./recovery-admin.ts";
+import {
+  makeScheduleAdmin,
+  type ScheduleAdmin,
+  type ScheduleAdminParts,
+} from "./schedule-admin.ts";
 import { makeWorkflowAdmin, type WorkflowAdmin } from "./workflow-admin.ts";
 
 export type {
@@ -28,6 +33,7 @@ export type {
   WorkerInfo,
 } from "./recovery-admin.ts";
 
+export type { ScheduleInfo, TriggeredFiring } from "./schedule-admin.ts";
 export type { Pruned } from "../recovery/prune.ts";
 export type {
   ListWorkflowsOptions,
@@ -54,12 +60,12 @@ export interface PauseOptions {
 }
 
 /** The dependencies of the admin calls. */
-export interface AdminParts extends RecoveryAdminParts {
+export interface AdminParts extends RecoveryAdminParts, Omit<ScheduleAdminParts, "config"> {
   /** The queues that the app's definitions name. */
   readonly definedQueues: readonly string[];
 }
 
-export interface Admin extends RecoveryAdmin, WorkflowAdmin {
+export interface Admin extends RecoveryAdmin, ScheduleAdmin, WorkflowAdmin {
   readonly queues: {
     /** Queues that are configured, hold a task, or were ever paused. */
     list(): Promise<readonly QueueInfo[]>;
@@ -113,6 +119,7 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
   return withRefusalsExplained({
     ...makeRecoveryAdmin(parts, ask),
     ...makeWorkflowAdmin(parts),
+    ...makeScheduleAdmin({ ...parts, config }),
     queues: {
       async list() {
         const rows = await ask(() => pauseQueues.list(database.reads, known));

@@ -39,6 +39,7 @@ const thrownCodes = {
   WAIT_TIMEOUT: { retryable: true },
   TASK_NOT_FOUND: { retryable: false },
   WORKFLOW_NOT_FOUND: { retryable: false },
+  SCHEDULE_NOT_FOUND: { retryable: false },
   SCHEMA_MISMATCH: { retryable: false },
   PERMISSION_DENIED: { retryable: false },
   CLOSED: { retryable: false },

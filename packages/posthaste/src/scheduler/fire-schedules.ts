@@ -218,7 +218,7 @@ export async function sendTasks(
 
 /** Returns runs that have ended already: they have only gates. */
 export async function startRuns(
-  { database: { store }, starter }: FiringParts,
+  { database: { store }, starter }: Pick<FiringParts, "database" | "starter">,
   db: OwnDb,
   runs: readonly NewRun[],
 ): Promise<readonly string[]> {

@@ -54,9 +54,9 @@ const LISTED_FOR = sql`interval '10 minutes'`;
 
 export const IS_ORPHANED = sql`(owner = 'code' and listed_at <= ${NOW} - ${LISTED_FOR})`;
 
-/** Whole milliseconds, as they were written. */
+/** Whole milliseconds: an instant that psql wrote may have more digits. */
 function instant(column: SqlText): SqlText {
-  return sql`round(extract(epoch from ${column}) * 1000)::float8`;
+  return sql`floor(extract(epoch from ${column}) * 1000)::float8`;
 }
 
 export const SCHEDULE_COLUMNS = sql`

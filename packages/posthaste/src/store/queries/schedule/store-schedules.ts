@@ -28,7 +28,7 @@ with given as materialized (
       insert into ${schema}.schedules as known
              (name, owner, task, workflow, input, submission, graph_id, pattern, timezone, missed, max_missed, overlap,
               jitter_ms, start_at, end_at, created_at, listed_at, next_slot, due_at, paused_at, paused_by)
-      select name, $2, task, workflow, input, submission, graph_id, pattern, timezone, missed, max_missed, overlap,
+      select name, $2, task, workflow, coalesce(input, 'null'), submission, graph_id, pattern, timezone, missed, max_missed, overlap,
              jitter_ms, start_at, end_at, ${NOW}, case when $2 = 'code' then ${NOW} end, next_slot, due_at,
              case when paused then ${NOW} end, case when paused then 'code' end
         from given

@@ -43,7 +43,7 @@ export function writeFirings(schema: SqlText) {
            (name text, read_slot timestamptz, next_slot timestamptz, due_at timestamptz, buffered_slot timestamptz,
             paused_at timestamptz, paused_by text, failures integer, last_error text, last_slot timestamptz,
             last_fired_at timestamptz, last_task_id uuid, last_run_id uuid)
-     where schedule.name = moved.name and schedule.next_slot is not distinct from moved.read_slot
+     where schedule.name = moved.name and date_trunc('milliseconds', schedule.next_slot) is not distinct from moved.read_slot
     returning schedule.name as "name"`);
 
   return {
