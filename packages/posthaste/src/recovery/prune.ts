@@ -4,7 +4,9 @@ import type { Database } from "../database/database.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { PrunedBatch } from "../store/queries/retention/prune-records.ts";
 
-/** Heartbeats; states of workers, with workers that are gone and recoveries; tasks and runs that have ended. */
+/**
+ * Heartbeats; states of workers, with workers that are gone and recoveries; tasks and runs that have ended, and firings of schedules.
+ */
 export const retentionCategories = ["heartbeats", "workerStates", "terminalRecords"] as const;
 export type RetentionCategory = (typeof retentionCategories)[number];
 
@@ -15,7 +17,7 @@ export type Retention = Pick<
 
 /**
  * How many rows of each category; a task counts once, with everything that is stored of it, and so does a run, with its
- * nodes, their tasks, and the runs that are nested in it.
+ * nodes, their tasks, and the runs that are nested in it. A firing of a schedule counts, too.
  */
 export type Pruned = Readonly<Record<RetentionCategory, number>>;
 
@@ -122,19 +124,23 @@ function passesOf(
   category: RetentionCategory,
   keepHours: number,
 ): readonly PrunePass[] {
-  const { heartbeats, workerStates, tasks, tasksOfOwnId, workflows } = store.pruneRecords;
-  if (category === "terminalRecords")
-    return [tasks, tasksOfOwnId, workflows].map(
-      (pass) => (from) => pass(reads, keepHours, BATCH, from),
-    );
-  const oldest = category === "heartbeats" ? heartbeats : workerStates;
-  return [
+  const { heartbeats, workerStates, tasks, tasksOfOwnId, workflows, scheduleFirings } =
+    store.pruneRecords;
+  const oldest =
+    (ask: typeof heartbeats): PrunePass =>
     async () => {
-      const pruned = await oldest(reads, keepHours, BATCH);
+      const pruned = await ask(reads, keepHours, BATCH);
       // The oldest records are found without a stored place.
       return { pruned, reached: pruned < BATCH ? null : "" };
-    },
-  ];
+    };
+  if (category === "heartbeats") return [oldest(heartbeats)];
+  if (category === "workerStates") return [oldest(workerStates)];
+  const walking = [tasks, tasksOfOwnId, workflows].map(
+    (pass): PrunePass =>
+      (from) =>
+        pass(reads, keepHours, BATCH, from),
+  );
+  return [...walking, oldest(scheduleFirings)];
 }
 
 async function count(
@@ -142,10 +148,11 @@ async function count(
   category: RetentionCategory,
   keepHours: number,
 ): Promise<number> {
-  const { heartbeats, workerStates, tasks, workflows } = store.pruneRecords.count;
+  const { heartbeats, workerStates, tasks, workflows, scheduleFirings } = store.pruneRecords.count;
   if (category === "heartbeats") return heartbeats(reads, keepHours);
   if (category === "workerStates") return workerStates(reads, keepHours);
-  return (await tasks(reads, keepHours)) + (await workflows(reads, keepHours));
+  const ended = (await tasks(reads, keepHours)) + (await workflows(reads, keepHours));
+  return ended + (await scheduleFirings(reads, keepHours));
 }
 
 /**

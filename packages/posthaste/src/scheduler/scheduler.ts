@@ -57,16 +57,21 @@ export class Scheduler {
     const { database, listener } = options;
     const link = new Link(() => database.open("sends", "schedules"));
     this.#parts = { ...options, link };
-    const wake = (): void => {
+    const onChange = (): void => {
       this.#except.clear();
-      this.#wakeSignal.wake();
+      this.wake();
     };
     const subscription = listener.subscribe(schedulesChannel(database.store.schema), {
-      onMessage: wake,
-      onUp: wake,
+      onMessage: onChange,
+      onUp: onChange,
     });
     this.#unsubscribe = () => subscription.unsubscribe();
     this.#done = this.#loop();
+  }
+
+  /** Looks now: this process begins to lead. */
+  wake(): void {
+    this.#wakeSignal.wake();
   }
 
   async stop(): Promise<void> {

@@ -110,7 +110,7 @@ begin
   grant execute on function @schema.prune_heartbeats(integer, integer),
     @schema.prune_worker_states(integer, integer), @schema.prune_tasks(integer, integer, uuid),
     @schema.prune_tasks_of_own_id(integer, integer, timestamptz), @schema.first_id_at(timestamptz),
-    @schema.prune_workflows(integer, integer, timestamptz) to @worker;
+    @schema.prune_workflows(integer, integer, timestamptz), @schema.prune_schedule_firings(integer, integer) to @worker;
 end
 $grants$;
 

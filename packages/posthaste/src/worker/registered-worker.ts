@@ -175,7 +175,11 @@ export class RegisteredWorker {
       mayJudge: (thresholdMs) => liveness.mayJudge(thresholdMs),
     });
     this.#maintenance = maintenance;
-    if (settings.scheduler) this.#scheduler = setup.startScheduler({ leads: () => liveness.leads });
+    if (settings.scheduler) {
+      const scheduler = setup.startScheduler({ leads: () => liveness.leads });
+      liveness.watchLead(() => scheduler.wake());
+      this.#scheduler = scheduler;
+    }
     liveness.watchDeadlines((inMs) => maintenance.expireIn(inMs));
     this.#unsubscribe = subscribeWorker({
       listener,

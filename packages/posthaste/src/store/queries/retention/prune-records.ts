@@ -16,6 +16,10 @@ export function pruneRecords(schema: SqlText) {
     sql`select ${schema}.prune_worker_states($1::int, $2::int) as "pruned"`,
   );
 
+  const SCHEDULE_FIRINGS = statement(
+    sql`select ${schema}.prune_schedule_firings($1::int, $2::int) as "pruned"`,
+  );
+
   const TASKS = statement(sql`
     select pruned as "pruned", reached::text as "reached"
       from ${schema}.prune_tasks($1::int, $2::int, $3::uuid)`);
@@ -51,6 +55,9 @@ export function pruneRecords(schema: SqlText) {
        and (ended.task_id < ${schema}.first_id_at(${CUTOFF})
          or ended.task_id >= ${schema}.first_id_at(statement_timestamp() + interval '1 hour'))`);
 
+  const COUNT_SCHEDULE_FIRINGS = statement(sql`
+    select count(*)::int as "pruned" from ${schema}.schedule_firings where fired_at < ${CUTOFF}`);
+
   const COUNT_WORKFLOWS = statement(sql`
     select count(*)::int as "pruned"
       from ${schema}.workflow_states as state
@@ -75,6 +82,7 @@ export function pruneRecords(schema: SqlText) {
     /** Each takes the hours that are kept and the most rows of a table to delete. */
     heartbeats: figure(HEARTBEATS),
     workerStates: figure(WORKER_STATES),
+    scheduleFirings: figure(SCHEDULE_FIRINGS),
     /** Each takes also where the batch before has got to; null: from the beginning. */
     tasks: batch(TASKS, "00000000-0000-0000-0000-000000000000"),
     tasksOfOwnId: batch(TASKS_OF_OWN_ID, "-infinity"),
@@ -85,6 +93,7 @@ export function pruneRecords(schema: SqlText) {
       workerStates: figure(COUNT_WORKER_STATES),
       tasks: figure(COUNT_TASKS),
       workflows: figure(COUNT_WORKFLOWS),
+      scheduleFirings: figure(COUNT_SCHEDULE_FIRINGS),
     },
   };
 }
