@@ -61,6 +61,22 @@ end
 $$;
 revoke all on function @schema.prune_worker_states(integer, integer) from public;
 
+-- Firings of schedules. Served by schedule_firings_time_idx.
+create or replace function @schema.prune_schedule_firings(keep_hours integer, most integer) returns integer
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
+declare
+  cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
+  pruned integer;
+begin
+  delete from @schema.schedule_firings
+   where ctid = any (array(
+     select ctid from @schema.schedule_firings where fired_at < cutoff order by fired_at limit most for update skip locked));
+  get diagnostics pruned = row_count;
+  return pruned;
+end
+$$;
+revoke all on function @schema.prune_schedule_firings(integer, integer) from public;
+
 -- Tasks that ended longer ago than they are kept: the hours of their definition, else those of their status. They are found by their
 -- ids, which are in the order of sending: a task that ended before the cutoff was
 -- sent before it. So two ranges of finished_tasks_id_idx are read: ids from before the cutoff of the shortest hours, and ids from the

@@ -18,6 +18,7 @@ export type {
   RecoveryInfo,
   RecoveryResult,
   RepairedWorkflow,
+  ScheduleInfo,
   SendByNameOptions,
   Stats,
   StatsOptions,
@@ -26,6 +27,7 @@ export type {
   TaskStats,
   TaskTimeline,
   TimelineEvent,
+  TriggeredFiring,
   WorkerInfo,
   WorkflowDetails,
 } from "./admin/admin.ts";
@@ -39,6 +41,9 @@ export type {
 } from "./app/read-app-config.ts";
 export type { SendManyItem } from "./sending/send-many-items.ts";
 export { defineTask, implement } from "./define/define-task.ts";
+export { defineSchedule } from "./define/define-schedule.ts";
+export type { TaskScheduleOptions, WorkflowScheduleOptions } from "./define/define-schedule.ts";
+export type { Schedule } from "./define/schedule.ts";
 export { defineWorkflow } from "./define/define-workflow.ts";
 export type { AfterOption, Flow, NodeOptions } from "./define/flow.ts";
 export type { NewNode } from "./define/flow-types.ts";
@@ -50,6 +55,8 @@ export type {
   RetriedEvent,
   RunEndEvent,
   RunEvent,
+  ScheduleLateEvent,
+  SchedulePausedEvent,
   TaskEvent,
   TaskInterruptedEvent,
   TaskRecoveryAnswer,
@@ -130,6 +137,12 @@ export {
   WORKFLOW_TERMINAL_STATES,
   WorkflowStatus,
 } from "./domain/workflow-lifecycle.ts";
-export type { LogFormat, LogLevel, OnBlocked, WorkerOptions } from "./config/worker-options.ts";
 export type { WorkerHealth } from "./worker/health.ts";
+export type {
+  LogFormat,
+  LogLevel,
+  OnBlocked,
+  SchedulerOptions,
+  WorkerOptions,
+} from "./config/worker-options.ts";
 export type { Worker } from "./worker/worker.ts";

@@ -19,6 +19,11 @@ import {
 import { readStats, readStatsOptions, type Stats, type StatsOptions } from "./statistics-admin.ts";
 import { sendByName, type SendByNameOptions } from "./send-by-name.ts";
 import { readTaskTimeline, type TaskTimeline } from "./task-timeline.ts";
+import {
+  makeScheduleAdmin,
+  type ScheduleAdmin,
+  type ScheduleAdminParts,
+} from "./schedule-admin.ts";
 import { makeWorkflowAdmin, type WorkflowAdmin } from "./workflow-admin.ts";
 
 export type {
@@ -34,6 +39,7 @@ export type {
 
 export type { SendByNameOptions } from "./send-by-name.ts";
 export type { HeartbeatSpan, TaskTimeline, TimelineEvent } from "./task-timeline.ts";
+export type { ScheduleInfo, TriggeredFiring } from "./schedule-admin.ts";
 export type { Pruned } from "../recovery/prune.ts";
 export type {
   EndStats,
@@ -68,12 +74,12 @@ export interface PauseOptions {
 }
 
 /** The dependencies of the admin calls. */
-export interface AdminParts extends RecoveryAdminParts {
+export interface AdminParts extends RecoveryAdminParts, Omit<ScheduleAdminParts, "config"> {
   /** The queues that the app's definitions name. */
   readonly definedQueues: readonly string[];
 }
 
-export interface Admin extends RecoveryAdmin, WorkflowAdmin {
+export interface Admin extends RecoveryAdmin, ScheduleAdmin, WorkflowAdmin {
   readonly queues: {
     /** Queues that are configured, hold a task, or were ever paused. */
     list(): Promise<readonly QueueInfo[]>;
@@ -139,6 +145,7 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
   return withRefusalsExplained({
     ...makeRecoveryAdmin(parts, ask),
     ...makeWorkflowAdmin(parts),
+    ...makeScheduleAdmin({ ...parts, config }),
     queues: {
       async list() {
         const rows = await ask(() => pauseQueues.list(database.reads, known));

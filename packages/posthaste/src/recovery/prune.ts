@@ -4,7 +4,10 @@ import type { Database } from "../database/database.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { PrunedBatch } from "../store/queries/retention/prune-records.ts";
 
-/** Heartbeats; states of workers, with workers that are gone and recoveries; tasks and runs that have ended; counts of ends. */
+/**
+ * Heartbeats; states of workers, with workers that are gone and recoveries; tasks and runs that have ended, and firings of schedules;
+ * counts of ends.
+ */
 export const retentionCategories = [
   "heartbeats",
   "workerStates",
@@ -24,7 +27,7 @@ export type Retention = Pick<
 
 /**
  * How many rows of each category; a task counts once, with everything that is stored of it, and so does a run, with its
- * nodes, their tasks, and the runs that are nested in it.
+ * nodes, their tasks, and the runs that are nested in it. A firing of a schedule counts, too.
  */
 export type Pruned = Readonly<Record<RetentionCategory, number>>;
 
@@ -124,24 +127,28 @@ function passesOf(
   category: RetentionCategory,
   retention: Retention,
 ): readonly PrunePass[] {
-  const { tasks, tasksOfOwnId, workflows, ...byTime } = store.pruneRecords;
-  const [completedHours, failedHours] = taskHours(retention);
-  if (category === "terminalRecords") {
-    const ofTasks = [tasks, tasksOfOwnId].map(
-      (pass) => (from: string | null) =>
-        pass(reads, { hours: [completedHours, failedHours], most: BATCH, from }),
-    );
-    if (completedHours === null) return ofTasks;
-    return [...ofTasks, (from) => workflows(reads, { hours: [completedHours], most: BATCH, from })];
-  }
-  const keepHours = retention[hoursByTime[category]];
-  if (keepHours === null) return [];
-  return [
+  const { tasks, tasksOfOwnId, workflows, scheduleFirings, ...byTime } = store.pruneRecords;
+  const oldest =
+    (ask: typeof scheduleFirings, keepHours: number): PrunePass =>
     async () => {
-      const pruned = await byTime[category](reads, keepHours, BATCH);
+      const pruned = await ask(reads, keepHours, BATCH);
       // The oldest records are found without a stored place.
       return { pruned, reached: pruned < BATCH ? null : "" };
-    },
+    };
+  if (category !== "terminalRecords") {
+    const keepHours = retention[hoursByTime[category]];
+    return keepHours === null ? [] : [oldest(byTime[category], keepHours)];
+  }
+  const [completedHours, failedHours] = taskHours(retention);
+  const ofTasks = [tasks, tasksOfOwnId].map(
+    (pass) => (from: string | null) =>
+      pass(reads, { hours: [completedHours, failedHours], most: BATCH, from }),
+  );
+  if (completedHours === null) return ofTasks;
+  return [
+    ...ofTasks,
+    (from) => workflows(reads, { hours: [completedHours], most: BATCH, from }),
+    oldest(scheduleFirings, completedHours),
   ];
 }
 
@@ -150,11 +157,13 @@ async function count(
   category: RetentionCategory,
   retention: Retention,
 ): Promise<number> {
-  const { tasks, workflows, ...byTime } = store.pruneRecords.count;
+  const { tasks, workflows, scheduleFirings, ...byTime } = store.pruneRecords.count;
   if (category === "terminalRecords") {
     const [completedHours, failedHours] = taskHours(retention);
-    const runs = completedHours === null ? 0 : await workflows(reads, completedHours);
-    return (await tasks(reads, completedHours, failedHours)) + runs;
+    const ended = await tasks(reads, completedHours, failedHours);
+    if (completedHours === null) return ended;
+    const runs = await workflows(reads, completedHours);
+    return ended + runs + (await scheduleFirings(reads, completedHours));
   }
   const keepHours = retention[hoursByTime[category]];
   return keepHours === null ? 0 : byTime[category](reads, keepHours);

@@ -116,11 +116,14 @@ begin
   grant select on @schema.workflow_nodes, @schema.earlier_nodes, @schema.graph_edges to @worker;
   grant execute on function @schema.lock_runs_of(uuid[]), @schema.advance_workflows(uuid[]),
     @schema.advance_and_notify(uuid[]), @schema.find_stuck_workflows(uuid, integer), @schema.repair_workflow(uuid) to @worker;
+  -- Stores the schedules of its code, and fires them.
+  grant select, insert, update on @schema.schedules to @worker;
+  grant select, insert on @schema.schedule_firings to @worker;
   -- Deletes what is old, and nothing else: with the rights of the functions' owner, as cancel().
   grant execute on function @schema.prune_heartbeats(integer, integer),
     @schema.prune_worker_states(integer, integer), @schema.prune_ended_tasks(integer, integer, integer, uuid),
     @schema.prune_ended_tasks_of_own_id(integer, integer, integer, timestamptz), @schema.first_id_at(timestamptz),
-    @schema.prune_workflows(integer, integer, timestamptz) to @worker;
+    @schema.prune_workflows(integer, integer, timestamptz), @schema.prune_schedule_firings(integer, integer) to @worker;
 
   -- Retries, copies, moves, cancels and deletes tasks, and pauses queues: with the rights of the functions' owner.
   grant execute on function @schema.retry(uuid, timestamptz, text), @schema.retry_tasks(uuid[], timestamptz, bigint),

@@ -17,6 +17,11 @@ import { recoverTasks } from "./queries/recover/recover-tasks.ts";
 import { sweepWorkers } from "./queries/recover/sweep-workers.ts";
 import { unknownTasks } from "./queries/recover/unknown-tasks.ts";
 import { pruneRecords } from "./queries/retention/prune-records.ts";
+import { lockSchedules } from "./queries/schedule/lock-schedules.ts";
+import { readSchedules } from "./queries/schedule/read-schedules.ts";
+import { storeSchedules } from "./queries/schedule/store-schedules.ts";
+import { watchSchedules } from "./queries/schedule/watch-schedules.ts";
+import { writeFirings } from "./queries/schedule/write-firings.ts";
 import { copyTasks } from "./queries/send/copy-tasks.ts";
 import { holdParents } from "./queries/send/hold-parents.ts";
 import { identifyDatabase } from "./queries/send/identify-database.ts";
@@ -104,6 +109,11 @@ export function createStore(schema: string) {
     cancelTask: cancelTask(text),
     describeTasks: describeTasks(text),
     pruneRecords: pruneRecords(text),
+    lockSchedules: lockSchedules(text),
+    readSchedules: readSchedules(text),
+    storeSchedules: storeSchedules(text),
+    watchSchedules: watchSchedules(text),
+    writeFirings: writeFirings(text),
     registerWorker: registerWorker(text),
     storeDefinitions: storeDefinitions(text),
     sendByName: sendByName(text),

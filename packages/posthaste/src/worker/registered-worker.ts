@@ -9,6 +9,7 @@ import { unavailable } from "../database/repeat-safely.ts";
 import { childLogger, type Logger } from "../domain/logger.ts";
 import type { Maintenance } from "../recovery/maintenance.ts";
 import type { Listener } from "../runtime/listener.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
 import { definitionRow } from "../sending/compose-task.ts";
@@ -41,6 +42,9 @@ export interface WorkerSetup extends Omit<WorkLoopOptions, "services">, ServiceP
     /** Whether it may judge workers that have been silent for this long: only while its own heartbeats are written. */
     readonly mayJudge: (thresholdMs: number) => boolean;
   }) => Maintenance;
+  /** Stores the schedules of the app. */
+  readonly storeSchedules: () => Promise<void>;
+  readonly startScheduler: (me: { readonly leads: () => boolean }) => Scheduler;
   readonly onStopped: () => void;
 }
 
@@ -113,7 +117,7 @@ interface Registration {
 
 /** Waits for an unreachable database, as the loop does. */
 async function register(
-  { database, config, settings, registry, version }: WorkerSetup,
+  { database, config, settings, registry, version, storeSchedules }: WorkerSetup,
   { workerId, outage, isStopping }: RegistrationOptions,
 ): Promise<Registration> {
   for (;;) {
@@ -135,8 +139,13 @@ async function register(
         taskNames: [...registry.keys()],
         concurrency: settings.concurrency,
         livenessKey,
-        metadata: { node: process.version, platform: `${process.platform} ${process.arch}` },
+        metadata: {
+          role: settings.concurrency === 0 ? "scheduler" : "worker",
+          node: process.version,
+          platform: `${process.platform} ${process.arch}`,
+        },
       });
+      if (settings.scheduler) await storeSchedules();
       outage.over();
       const clockAheadMs = serverMs - (askedAt + performance.now()) / 2;
       return { hasLock: livenessKey !== null, clockAheadMs };
@@ -159,6 +168,7 @@ export class RegisteredWorker {
   readonly #setup: WorkerSetup;
   readonly #parts: Parts;
   readonly #maintenance: Maintenance;
+  readonly #scheduler: Scheduler | undefined;
   readonly #check: Periodic;
   readonly #poll: Periodic;
   readonly #unsubscribe: () => void;
@@ -179,6 +189,11 @@ export class RegisteredWorker {
       mayJudge: (thresholdMs) => liveness.mayJudge(thresholdMs),
     });
     this.#maintenance = maintenance;
+    if (settings.scheduler) {
+      const scheduler = setup.startScheduler({ leads: () => liveness.leads });
+      liveness.watchLead(() => scheduler.wake());
+      this.#scheduler = scheduler;
+    }
     liveness.watchDeadlines((inMs) => maintenance.expireIn(inMs));
     this.#unsubscribe = subscribeWorker({
       listener,
@@ -236,7 +251,11 @@ export class RegisteredWorker {
     const { database, settings } = this.#setup;
     loop.drain();
     // A silent database must not delay the grace: this is awaited after it.
-    const told = Promise.all([this.#maintenance.stop(), this.#setState("stopping")]);
+    const told = Promise.all([
+      this.#maintenance.stop(),
+      this.#scheduler?.stop(),
+      this.#setState("stopping"),
+    ]);
     const over = new AbortController();
     const done = this.done.catch(() => undefined).finally(() => over.abort()); // start() has reported it
     await pause(

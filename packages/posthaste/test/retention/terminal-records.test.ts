@@ -234,3 +234,14 @@ describe("pruneRecords", () => {
     });
   });
 });
+
+test("firings of schedules are deleted after the retention of terminal records, and newer ones stay", async () => {
+  await db.sql(
+    `insert into posthaste.schedule_firings (schedule, slot, fired_at, skipped)
+     select 'a', now() - hours * interval '1 hour', now() - hours * interval '1 hour', 'missed'
+       from unnest(array[719, 721, 722]) as hours`,
+  );
+  expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ terminalRecords: 2 });
+  expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 2, unfinished: [] });
+  expect(await db.sql("select from posthaste.schedule_firings")).toHaveLength(1);
+});

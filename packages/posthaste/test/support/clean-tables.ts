@@ -23,6 +23,8 @@ const tables = [
   "workflow_graphs",
   "graph_nodes",
   "graph_edges",
+  "schedules",
+  "schedule_firings",
 ].map((table) => `posthaste.${table}`);
 
 /**

@@ -54,6 +54,7 @@ export class Liveness {
   #wasHolding = false;
   #leads = false;
   #onDeadline: (inMs: number) => void = () => undefined;
+  #onLead: () => void = () => undefined;
 
   constructor(options: LivenessOptions) {
     this.#options = options;
@@ -78,6 +79,11 @@ export class Liveness {
   /** Whether this worker may judge workers that have been silent for this long: see steady-heartbeats.ts. */
   mayJudge(thresholdMs: number): boolean {
     return this.#heard.mayJudge(thresholdMs, performance.now());
+  }
+
+  /** `onLead` is called when this worker begins or ceases to lead. */
+  watchLead(onLead: () => void): void {
+    this.#onLead = onLead;
   }
 
   /** While this worker leads, `onDeadline` gets the first deadline of a waiting task, shortly before or after it passes. */
@@ -133,7 +139,7 @@ export class Liveness {
         return this.#left.abort();
       case "leads":
         this.#leads = message.leads;
-        return;
+        return this.#onLead();
       case "deadline":
         return this.#onDeadline(message.inMs);
       case "dead":

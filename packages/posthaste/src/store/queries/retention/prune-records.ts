@@ -25,6 +25,9 @@ export function pruneRecords(schema: SqlText) {
   );
 
   const ROLLUPS = statement(sql`select ${schema}.prune_rollups($1::int, $2::int) as "pruned"`);
+  const SCHEDULE_FIRINGS = statement(
+    sql`select ${schema}.prune_schedule_firings($1::int, $2::int) as "pruned"`,
+  );
 
   const TASKS = statement(sql`
     select pruned as "pruned", reached::text as "reached"
@@ -70,6 +73,9 @@ export function pruneRecords(schema: SqlText) {
        and (ended.task_id < ${schema}.first_id_at(${FIRST_CUTOFF})
          or ended.task_id >= ${schema}.first_id_at(statement_timestamp() + interval '1 hour'))`);
 
+  const COUNT_SCHEDULE_FIRINGS = statement(sql`
+    select count(*)::int as "pruned" from ${schema}.schedule_firings where fired_at < ${CUTOFF}`);
+
   const COUNT_WORKFLOWS = statement(sql`
     select count(*)::int as "pruned"
       from ${schema}.workflow_states as state
@@ -94,6 +100,7 @@ export function pruneRecords(schema: SqlText) {
     /** Each takes the hours that are kept and the most rows of a table to delete. */
     heartbeats: figure(HEARTBEATS),
     workerStates: figure(WORKER_STATES),
+    scheduleFirings: figure(SCHEDULE_FIRINGS),
     rollups: figure(ROLLUPS),
     /** `hours`: those of COMPLETED tasks, and those of all others; null: they are kept forever. */
     tasks: batch(TASKS, "00000000-0000-0000-0000-000000000000"),
@@ -107,6 +114,7 @@ export function pruneRecords(schema: SqlText) {
       rollups: figure(COUNT_ROLLUPS),
       tasks: figure(COUNT_TASKS),
       workflows: figure(COUNT_WORKFLOWS),
+      scheduleFirings: figure(COUNT_SCHEDULE_FIRINGS),
     },
   };
 }
