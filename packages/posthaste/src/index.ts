@@ -3,8 +3,18 @@ import "./app/refuse-bundle.ts";
 
 export type {
   Admin,
+  CapHolder,
+  CapOpinion,
+  ChangedTasks,
+  EndedFilter,
+  Explanation,
+  ListTasksOptions,
   ListWorkflowsOptions,
   NotJudged,
+  OpenFilter,
+  OpenStatus,
+  OperatorAction,
+  PaceOptions,
   PauseOptions,
   Pruned,
   QueueInfo,
@@ -14,8 +24,16 @@ export type {
   RecoveryInfo,
   RecoveryResult,
   RepairedWorkflow,
+  RetryableStatus,
+  RetryOptions,
+  SendAgainOptions,
   SweepOptions,
   SweepResult,
+  TaskAdmin,
+  TaskFilter,
+  TaskGate,
+  TaskPage,
+  TaskSummary,
   WorkerInfo,
   WorkflowDetails,
 } from "./admin/admin.ts";
@@ -110,6 +128,7 @@ export {
   type ErrorCause,
   type TaskFailure,
   type TaskResult,
+  type TaskRetry,
 } from "./domain/result.ts";
 export { TaskAborted, type AbortReason } from "./domain/task-aborted.ts";
 export { TASK_TERMINAL_STATES, TaskStatus } from "./domain/task-lifecycle.ts";

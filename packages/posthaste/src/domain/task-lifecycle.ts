@@ -47,15 +47,22 @@ export const TaskStatus = {
 } as const satisfies { readonly [Status in TaskStatus]: Status };
 
 /** The statuses in which a task has ended: it stays in them unless an operator retries it. */
-export const TASK_TERMINAL_STATES = [
+export const TASK_TERMINAL_STATES: readonly TaskStatus[] = [
   "COMPLETED",
   "FAILED",
   "CANCELLED",
   "EXPIRED",
-] as const satisfies readonly TaskStatus[];
+];
+
+/** An end that an operator may take back. */
+export type RetryableStatus = (typeof taskLifecycle)["retryEnded"]["from"][number];
+/** A status of a task that has not ended. */
+export type OpenStatus = Exclude<TaskStatus, RetryableStatus | typeof TaskStatus.COMPLETED>;
+
+export const RETRYABLE_STATES = taskLifecycle.retryEnded.from;
 
 export function isTerminal(status: TaskStatus): boolean {
-  return (TASK_TERMINAL_STATES as readonly TaskStatus[]).includes(status);
+  return TASK_TERMINAL_STATES.includes(status);
 }
 
 /** The facts about an attempt whose handler has ended. */
