@@ -4,6 +4,10 @@ import { storedClaims } from "./queries/claim/stored-claims.ts";
 import { lockCaps } from "./queries/claim/lock-caps.ts";
 import { startTasks } from "./queries/claim/start-tasks.ts";
 import { surveyLanes } from "./queries/claim/survey-lanes.ts";
+import { changeTasks } from "./queries/operate/change-tasks.ts";
+import { explainTask } from "./queries/operate/explain-task.ts";
+import { listTasks } from "./queries/operate/list-tasks.ts";
+import { matchTasks } from "./queries/operate/match-tasks.ts";
 import { operatorActions } from "./queries/operate/operator-actions.ts";
 import { retryTasks } from "./queries/operate/retry-tasks.ts";
 import { awaitResults } from "./queries/read/await-results.ts";
@@ -121,6 +125,10 @@ export function createStore(schema: string) {
     advanceWorkflows: advanceWorkflows(text),
     operatorActions: operatorActions(text),
     retryTasks: retryTasks(text),
+    changeTasks: changeTasks(text),
+    listTasks: listTasks(text),
+    explainTask: explainTask(text),
+    matchTasks: matchTasks(text),
     watchTasks: watchTasks(text),
     notifyQueues: notifyQueues(text),
     identifyDatabase,
