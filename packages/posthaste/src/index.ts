@@ -3,6 +3,9 @@ import "./app/refuse-bundle.ts";
 
 export type {
   Admin,
+  DoctorOptions,
+  Finding,
+  FindingCode,
   HeartbeatSpan,
   ListWorkflowsOptions,
   NotJudged,

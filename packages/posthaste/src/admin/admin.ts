@@ -1,6 +1,7 @@
 /** The calls for operators. */
 import { DEFAULT_QUEUE, type Config } from "../config/config.ts";
 import { explainMissingRights, repeatSafely } from "../database/repeat-safely.ts";
+import { examine, type Finding } from "../doctor/doctor.ts";
 import type { TaskInfo } from "../define/task-handle.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import type { Json } from "../domain/json.ts";
@@ -16,6 +17,7 @@ import {
   type RecoveryAdmin,
   type RecoveryAdminParts,
 } from "./recovery-admin.ts";
+import { readDoctorOptions, type DoctorOptions } from "./doctor-options.ts";
 import { sendByName, type SendByNameOptions } from "./send-by-name.ts";
 import { readTaskTimeline, type TaskTimeline } from "./task-timeline.ts";
 import { makeWorkflowAdmin, type WorkflowAdmin } from "./workflow-admin.ts";
@@ -33,6 +35,8 @@ export type {
 
 export type { SendByNameOptions } from "./send-by-name.ts";
 export type { HeartbeatSpan, TaskTimeline, TimelineEvent } from "./task-timeline.ts";
+export type { Finding, FindingCode } from "../doctor/doctor.ts";
+export type { DoctorOptions } from "./doctor-options.ts";
 export type { Pruned } from "../recovery/prune.ts";
 export type {
   ListWorkflowsOptions,
@@ -89,6 +93,11 @@ export interface Admin extends RecoveryAdmin, WorkflowAdmin {
      */
     send(name: string, input?: Json, options?: SendByNameOptions): Promise<string>;
   };
+  /**
+   * Looks for everything that is known to make trouble: the server, the schema, connections, vacuum, queues and workers.
+   * Returns nothing where all is well; problems first.
+   */
+  doctor(options?: DoctorOptions): Promise<readonly Finding[]>;
   /**
    * Deletes all records past the config's retention now, in small batches; workers do the same every hour. With `dryRun` it only
    * counts.
@@ -148,6 +157,7 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
       timeline: (id) => readTaskTimeline(database, id),
       send: (name, input, options) => sendByName(database, name, input, options),
     },
+    doctor: async (options) => examine({ ...parts, config }, readDoctorOptions(options, config)),
     async prune(options) {
       const problems: Problem[] = [];
       const given = new OptionReader("", options, ["dryRun"], problems);

@@ -5,6 +5,7 @@ import { PosthasteError } from "../domain/errors.ts";
 import { writeToStderr } from "../runtime/write-to-stderr.ts";
 import { version } from "../version.ts";
 import { checkCommand } from "./check-command.ts";
+import { doctorCommand } from "./doctor-command.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { Interrupted } from "./interruption.ts";
 import { migrateCommand } from "./migrate-command.ts";
@@ -38,6 +39,7 @@ export function makeProgram(): Command {
     workersCommand(),
     recoveriesCommand(),
     workflowsCommand(),
+    doctorCommand(),
     pruneCommand(),
     rolesCommand(),
   ];

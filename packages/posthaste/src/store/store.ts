@@ -9,6 +9,7 @@ import { cancelTask } from "./queries/settle/cancel-task.ts";
 import { describeTasks } from "./queries/read/describe-tasks.ts";
 import { readTask } from "./queries/read/read-task.ts";
 import { readTimeline } from "./queries/read/read-timeline.ts";
+import { readWorkerConfigs } from "./queries/doctor/read-worker-configs.ts";
 import { expireNodes, expireTasks } from "./queries/recover/expire-tasks.ts";
 import { listRecoveries } from "./queries/recover/list-recoveries.ts";
 import { recoverTasks } from "./queries/recover/recover-tasks.ts";
@@ -84,6 +85,7 @@ export function createStore(schema: string) {
     readServerStart: readServerStart(text),
     listRecoveries: listRecoveries(text),
     listWorkers: listWorkers(text),
+    readWorkerConfigs: readWorkerConfigs(text),
     pauseQueues: pauseQueues(text),
     queuesInUse: queuesInUse(text),
     awaitResults: awaitResults(text),
