@@ -16,6 +16,7 @@ import { recoveriesCommand } from "./recoveries-command.ts";
 import { rolesCommand } from "./roles-command.ts";
 import { tasksCommand } from "./tasks-command.ts";
 import { UsageError } from "./usage-error.ts";
+import { topCommand } from "./top-command.ts";
 import { workerCommand } from "./worker-command.ts";
 import { workersCommand } from "./workers-command.ts";
 import { workflowsCommand } from "./workflows-command.ts";
@@ -39,6 +40,7 @@ export function makeProgram(): Command {
     workersCommand(),
     recoveriesCommand(),
     workflowsCommand(),
+    topCommand(),
     doctorCommand(),
     pruneCommand(),
     rolesCommand(),

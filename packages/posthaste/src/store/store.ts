@@ -6,6 +6,7 @@ import { startTasks } from "./queries/claim/start-tasks.ts";
 import { surveyLanes } from "./queries/claim/survey-lanes.ts";
 import { awaitResults } from "./queries/read/await-results.ts";
 import { cancelTask } from "./queries/settle/cancel-task.ts";
+import { readActivity } from "./queries/read/read-activity.ts";
 import { describeTasks } from "./queries/read/describe-tasks.ts";
 import { readTask } from "./queries/read/read-task.ts";
 import { readTimeline } from "./queries/read/read-timeline.ts";
@@ -90,6 +91,7 @@ export function createStore(schema: string) {
     queuesInUse: queuesInUse(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),
+    readActivity: readActivity(text),
     readTimeline: readTimeline(text),
     readNodeResults: readNodeResults(text),
     readWorkflows: readWorkflows(text),
