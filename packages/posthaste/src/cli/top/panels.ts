@@ -69,7 +69,7 @@ export const panels: readonly Panel[] = [
     rows: ({ recoveries }) => recoveries,
     key: ({ taskId }) => taskId,
     opens: "task",
-    columns: () => recoveryColumns,
+    columns: () => [...recoveryColumns, { title: "TASK", value: ({ taskId }) => taskId }],
   }),
   panel({
     title: "Runs",
@@ -77,7 +77,7 @@ export const panels: readonly Panel[] = [
     rows: ({ runs }) => runs,
     key: ({ id }) => id,
     opens: "run",
-    columns: () => runColumns,
+    columns: () => [...runColumns, { title: "RUN", value: ({ id }) => id }],
   }),
 ];
 

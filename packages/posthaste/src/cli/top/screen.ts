@@ -3,12 +3,19 @@
  * before: `close` is called by the owner, at an uncaught error, at the signals that end a process, and at its exit.
  */
 
+import { widthOf, withoutPaint } from "../terminal-text.ts";
+
 const ENTER = "\u001b[?1049h\u001b[?25l\u001b[?7l";
 const LEAVE = "\u001b[?7h\u001b[?25h\u001b[?1049l";
 /** Terminals that know it show what stands between both at once; the others ignore it. */
 const SYNC_BEGIN = "\u001b[?2026h";
 const SYNC_END = "\u001b[?2026l";
 const CLEAR = "\u001b[2J";
+const RESET = "\u001b[0m";
+const ERASE_REST = "\u001b[K";
+
+/** Warnings and log lines that are kept until the screen is left. */
+const MOST_KEPT = 100;
 
 /** The exit codes that a shell gives a process which such a signal has ended. */
 const signals = { SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as const;
@@ -22,6 +29,9 @@ export class Screen {
   readonly #events: ScreenEvents;
   #shown: readonly string[] = [];
   #isOpen = false;
+  /** Warnings of Node and log lines would stand in the middle of a frame: they are written when the screen is left. */
+  readonly #kept: string[] = [];
+  #writeToStderr: typeof process.stderr.write | undefined;
   readonly #onData = (chunk: string): void => this.#events.onText(chunk);
   readonly #onResize = (): void => {
     this.#shown = [];
@@ -57,6 +67,7 @@ export class Screen {
     this.#shown = [];
     process.stdin.setRawMode(true).setEncoding("utf8").on("data", this.#onData).resume();
     process.stdout.on("resize", this.#onResize).write(ENTER);
+    this.#keepStderr();
     process.on("exit", this.#close).on("uncaughtException", this.#onError);
     process.on("unhandledRejection", this.#onError);
     for (const signal of Object.keys(signals)) process.on(signal, this.#onSignal);
@@ -66,9 +77,13 @@ export class Screen {
   draw(lines: readonly string[]): void {
     if (!this.#isOpen) return;
     const isNew = this.#shown.length !== lines.length;
-    const changed = lines.flatMap((line, at) =>
-      !isNew && line === this.#shown[at] ? [] : [`\u001b[${at + 1};1H${line}\u001b[0m\u001b[K`],
-    );
+    const { columns } = this.size;
+    const changed = lines.flatMap((line, at) => {
+      if (!isNew && line === this.#shown[at]) return [];
+      // Behind the last column there is nothing to erase: a terminal would erase that column.
+      const rest = widthOf(withoutPaint(line)) < columns ? ERASE_REST : "";
+      return [`\u001b[${at + 1};1H${line}${RESET}${rest}`];
+    });
     this.#shown = lines;
     if (changed.length === 0) return;
     process.stdout.write(`${SYNC_BEGIN}${isNew ? CLEAR : ""}${changed.join("")}${SYNC_END}`);
@@ -90,5 +105,24 @@ export class Screen {
     process.off("exit", this.#close).off("uncaughtException", this.#onError);
     process.off("unhandledRejection", this.#onError);
     for (const signal of Object.keys(signals)) process.off(signal, this.#onSignal);
+    this.#releaseStderr();
+  }
+
+  #keepStderr(): void {
+    const { stderr } = process;
+    if (!stderr.isTTY) return; // it leads elsewhere
+    this.#writeToStderr = stderr.write.bind(stderr);
+    stderr.write = (chunk: string | Uint8Array): boolean => {
+      this.#kept.push(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString());
+      this.#kept.splice(0, this.#kept.length - MOST_KEPT);
+      return true;
+    };
+  }
+
+  #releaseStderr(): void {
+    if (this.#writeToStderr === undefined) return;
+    process.stderr.write = this.#writeToStderr;
+    this.#writeToStderr = undefined;
+    process.stderr.write(this.#kept.splice(0).join(""));
   }
 }

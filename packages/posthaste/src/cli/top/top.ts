@@ -33,6 +33,9 @@ class Top {
   readonly #options: TopOptions;
   readonly #screen: Screen;
   readonly #over = new AbortController();
+  readonly #ended = new Promise<void>((resolve) => {
+    this.#over.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
   #awake = new AbortController();
   #isInterrupted = false;
   #state: TopState;
@@ -67,18 +70,11 @@ class Top {
 
   async #round(): Promise<void> {
     this.#draw();
-    if (!this.#state.isFrozen) await this.#until(this.#refresh());
+    // A database that does not answer must not keep the user from quitting.
+    if (!this.#state.isFrozen) await Promise.race([this.#refresh(), this.#ended]);
     this.#draw();
     this.#awake = new AbortController();
     await pause(this.#options.everyMs, AbortSignal.any([this.#awake.signal, this.#over.signal]));
-  }
-
-  /** A database that does not answer must not keep the user from quitting. */
-  async #until(work: Promise<void>): Promise<void> {
-    const over = new Promise<void>((resolve) => {
-      this.#over.signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-    await Promise.race([work, over]);
   }
 
   async #refresh(): Promise<void> {
