@@ -2,6 +2,7 @@
 import { DEFAULT_QUEUE, type Config } from "../config/config.ts";
 import { explainMissingRights, repeatSafely } from "../database/repeat-safely.ts";
 import type { AnyContract } from "../define/task.ts";
+import { examine, type Finding } from "../doctor/doctor.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
@@ -21,6 +22,7 @@ import {
   type ScheduleAdminParts,
 } from "./schedule-admin.ts";
 import { makeTaskAdmin, type TaskAdmin } from "./task-admin.ts";
+import { readDoctorOptions, type DoctorOptions } from "./doctor-options.ts";
 import { makeWorkflowAdmin, type WorkflowAdmin } from "./workflow-admin.ts";
 
 export type {
@@ -37,6 +39,8 @@ export type {
 export type { SendByNameOptions } from "./send-by-name.ts";
 export type { HeartbeatSpan, TaskTimeline, TimelineEvent } from "./task-timeline.ts";
 export type { ScheduleInfo, TriggeredFiring } from "./schedule-admin.ts";
+export type { Finding, FindingCode } from "../doctor/doctor.ts";
+export type { DoctorOptions } from "./doctor-options.ts";
 export type { Pruned } from "../recovery/prune.ts";
 export type { CapHolder, CapOpinion, TaskGate } from "../domain/task-gates.ts";
 export type { OperatorAction } from "../store/queries/operate/operator-actions.ts";
@@ -126,6 +130,11 @@ export interface Admin extends RecoveryAdmin, ScheduleAdmin, WorkflowAdmin {
    */
   stats(options?: StatsOptions): Promise<Stats>;
   /**
+   * Looks for everything that is known to make trouble: the server, the schema, connections, vacuum, queues and workers.
+   * Returns nothing where all is well; problems first.
+   */
+  doctor(options?: DoctorOptions): Promise<readonly Finding[]>;
+  /**
    * Deletes all records past the config's retention now, in small batches; workers do the same every hour. With `dryRun` it only
    * counts.
    */
@@ -207,6 +216,7 @@ export function makeAdmin(parts: AdminParts, config: Config, actedBy?: string): 
       const spanMs = readStatsOptions(options);
       return ask(() => readStats(database, spanMs));
     },
+    doctor: async (options) => examine({ ...parts, config }, readDoctorOptions(options, config)),
     async prune(options) {
       const problems: Problem[] = [];
       const given = new OptionReader("", options, ["dryRun"], problems);

@@ -12,9 +12,11 @@ import { operatorActions } from "./queries/operate/operator-actions.ts";
 import { retryTasks } from "./queries/operate/retry-tasks.ts";
 import { awaitResults } from "./queries/read/await-results.ts";
 import { cancelTask } from "./queries/settle/cancel-task.ts";
+import { readActivity } from "./queries/read/read-activity.ts";
 import { describeTasks } from "./queries/read/describe-tasks.ts";
 import { readTask } from "./queries/read/read-task.ts";
 import { readTimeline } from "./queries/read/read-timeline.ts";
+import { readWorkerConfigs } from "./queries/doctor/read-worker-configs.ts";
 import { expireNodes, expireTasks } from "./queries/recover/expire-tasks.ts";
 import { listRecoveries } from "./queries/recover/list-recoveries.ts";
 import { recoverTasks } from "./queries/recover/recover-tasks.ts";
@@ -99,10 +101,12 @@ export function createStore(schema: string) {
     readServerStart: readServerStart(text),
     listRecoveries: listRecoveries(text),
     listWorkers: listWorkers(text),
+    readWorkerConfigs: readWorkerConfigs(text),
     pauseQueues: pauseQueues(text),
     queuesInUse: queuesInUse(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),
+    readActivity: readActivity(text),
     readTimeline: readTimeline(text),
     readNodeResults: readNodeResults(text),
     readWorkflows: readWorkflows(text),
