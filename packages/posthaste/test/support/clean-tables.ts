@@ -15,6 +15,8 @@ const tables = [
   "heartbeats",
   "worker_states",
   "recoveries",
+  "task_retries",
+  "operator_actions",
   "rollups",
   "workflows",
   "workflow_states",
