@@ -51,8 +51,9 @@ describe("the operator", () => {
   });
 
   test("pauses queues and runs, sweeps, repairs and prunes", async () => {
-    const { admin, start } = roles.app("operator", { tasks: [once], workflows: [flow] });
-    const run = await start(flow);
+    const app = roles.app("operator", { tasks: [once], workflows: [flow] });
+    const { admin } = app;
+    const run = await app.start(flow);
 
     expect(await admin.queues.pause("nobody")).toBe(true);
     expect(await admin.queues.resume("nobody")).toBe(true);
@@ -96,20 +97,19 @@ test.each(["producer", "worker", "reader"] as const)(
     const id = randomUUID();
     for (const call of [
       () => admin.tasks.retry(id),
-        () => admin.tasks.sendAgain(id),
+      () => admin.tasks.sendAgain(id),
       () => admin.tasks.runNow(id),
       () => admin.tasks.setPriority(id, 1),
       () => admin.tasks.delete(id),
-        () => admin.queues.pause("default"),
+      () => admin.queues.pause("default"),
     ])
       await expect(call()).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
     for (const text of [
-    `select ${schema}.retry($1)`,
-    `select ${schema}.retry_tasks(array[$1::uuid], null, 1)`,
-    `select ${schema}.cancel_tasks(array[$1::uuid], 1)`,
-  ])
-    await expect(as(kind, text, [id])).rejects.toMatchObject({ code: "42501" });
-});
+      `select ${schema}.retry($1)`,
+      `select ${schema}.retry_tasks(array[$1::uuid], null, 1)`,
+      `select ${schema}.cancel_tasks(array[$1::uuid], 1)`,
+    ])
+      await expect(as(kind, text, [id])).rejects.toMatchObject({ code: "42501" });
   },
 );
 
