@@ -85,7 +85,7 @@ function walksOf(status: TaskStatus | undefined, conditions: TaskConditions): re
 
 function endIndexes({ name, queue, errorCode }: TaskConditions): readonly EndIndex[] {
   if (name !== undefined) return ["name", "unnamed"];
-  if (queue !== undefined) return ["queue", "unqueued"];
+  if (queue !== undefined) return ["queue", "unnamed"];
   return [errorCode === undefined ? "status" : "code"];
 }
 

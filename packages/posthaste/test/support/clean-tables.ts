@@ -7,6 +7,8 @@ const tables = [
   "active_tasks",
   "finished_tasks",
   "attempts",
+  "task_retries",
+  "operator_actions",
   "waiters",
   "workers",
   "queues",

@@ -60,7 +60,9 @@ export function explainTask(schema: SqlText) {
     ), held as materialized (
       select active.*, sent.name, registered.name as worker
         from ${schema}.active_tasks as active
-        join ${schema}.submissions as sent on sent.task_id = active.task_id
+       cross join lateral (
+         select name from ${schema}.submissions where task_id = active.task_id limit 1
+       ) as sent
         left join ${schema}.workers as registered on registered.worker_id = active.worker_id
        where active.capped_queue is not null
          and (active.started_at is not null or active.claim_expires_at > statement_timestamp())
@@ -78,9 +80,13 @@ export function explainTask(schema: SqlText) {
              (worker.config -> 'worker.queueMaxConcurrency' ->> task.queue)::int as queue_cap,
              (worker.config ->> 'clusterWideCap')::int as cluster_cap,
              coalesce((worker.config ->> 'prefetchBuffer')::int, 0) > 0 as prefetches, worker.concurrency,
-             (select count(*)::int from ${schema}.active_tasks as active
-               where active.worker_id = worker.worker_id and active.started_at is not null) as running
-        from task cross join ${schema}.workers as worker
+             coalesce(busy.running, 0) as running
+        from task
+       cross join ${schema}.workers as worker
+        left join (
+          select worker_id, count(*)::int as running
+            from ${schema}.active_tasks where started_at is not null group by worker_id
+        ) as busy on busy.worker_id = worker.worker_id
        where worker.state = 'running'
          and worker.last_heartbeat_at > statement_timestamp() - $2::float8 * interval '1 millisecond'
     )

@@ -54,8 +54,8 @@ export type Walk =
   /** The one task with a name and a key. */
   | { readonly kind: "keyed"; readonly status: string | undefined };
 
-/** "unnamed" and "unqueued": rows of an older library, which stored neither; their submissions are read. */
-export type EndIndex = "status" | "name" | "queue" | "code" | "unnamed" | "unqueued";
+/** "unnamed": rows of an older library, which stored neither name nor queue; their submissions are read. */
+export type EndIndex = "status" | "name" | "queue" | "code" | "unnamed";
 
 /** A place in a walk: what its index is ordered by, as text. */
 export type WalkPosition = readonly string[];
@@ -96,7 +96,6 @@ export function listTasks(schema: SqlText) {
     queue: ended("queue"),
     code: ended("code"),
     unnamed: ended("unnamed"),
-    unqueued: ended("unqueued"),
   };
   const OTHERS = {
     active: texts(schema, activeWalk(schema)),
@@ -153,17 +152,16 @@ function texts(schema: SqlText, { from, where, order, position, filter }: WalkTe
   };
 }
 
-/** Served by the four indexes finished_tasks_{ended,name,queue,code}_idx. */
+/** Served by the five indexes finished_tasks_{ended,name,queue,code,unnamed}_idx. */
 function endedWalk(schema: SqlText, by: EndIndex): WalkText {
-  const isUnnamed = by === "unnamed" || by === "unqueued";
   const own = { name: sql`walked.name`, queue: sql`walked.queue` };
   const sent = { name: ofSubmission(schema, sql`name`), queue: ofSubmission(schema, sql`queue`) };
-  const { name, queue } = isUnnamed ? sent : own;
+  const { name, queue } = by === "unnamed" ? sent : own;
   return {
     from: sql`${schema}.finished_tasks as ended`,
     where: sql`
       status is not null and status = ${wanted("status")} and ${END_INDEXES[by]}
-      and (${wanted("since")} is null or finished_at >= ${wanted("since")}::timestamptz)
+      and finished_at >= coalesce(${wanted("since")}::timestamptz, '-infinity')
       and (finished_at, task_id) < (
         coalesce(${after(0)}::timestamptz, 'infinity'), coalesce(${after(1)}, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid)
       and finished_at < coalesce(${wanted("until")}::timestamptz, 'infinity')`,
@@ -181,7 +179,6 @@ const END_INDEXES: Record<EndIndex, SqlText> = {
   queue: sql`queue = ${wanted("queue")}`,
   code: sql`error_code = ${wanted("errorCode")}`,
   unnamed: sql`name is null`,
-  unqueued: sql`queue is null`,
 };
 
 /** Served by active_tasks_id_idx. */
@@ -244,8 +241,8 @@ function keyedWalk(schema: SqlText): WalkText {
     order: sql`task_id`,
     position: sql`array[walked.task_id::text]`,
     filter: sql`exists (
-      select from ${schema}.tasks as task
-       where task.id = walked.task_id and ${matches("status", sql`task.status`)} and ${matches("queue", sql`task.queue`)}
+      select from (select * from ${schema}.tasks where id = walked.task_id limit 1) as task
+       where ${matches("status", sql`task.status`)} and ${matches("queue", sql`task.queue`)}
          and ${matches("errorCode", sql`task.error_code`)} and ${ofWorker(schema, sql`task.worker_id`)}
          and ${matchesTime(sql`coalesce(task.finished_at, task.sent_at)`)})`,
   };
