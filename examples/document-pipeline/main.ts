@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { app } from "./app.ts";
 import { translateDocument } from "./workflows.ts";
 
-// npx posthaste workflow graph app.ts
+// npx posthaste workflows graph app.ts
 const command = fileURLToPath(
   new URL("bin/posthaste.js", import.meta.resolve("posthaste/package.json")),
 );

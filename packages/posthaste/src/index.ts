@@ -3,11 +3,15 @@ import "./app/refuse-bundle.ts";
 
 export type {
   Admin,
+  EndStats,
+  HeartbeatSpan,
   ListWorkflowsOptions,
   NotJudged,
   PauseOptions,
+  Percentiles,
   Pruned,
   QueueInfo,
+  QueueStats,
   RecoveredTask,
   RecoveredWorkflows,
   RecoverStaleOptions,
@@ -15,8 +19,14 @@ export type {
   RecoveryResult,
   RepairedWorkflow,
   ScheduleInfo,
+  SendByNameOptions,
+  Stats,
+  StatsOptions,
   SweepOptions,
   SweepResult,
+  TaskStats,
+  TaskTimeline,
+  TimelineEvent,
   TriggeredFiring,
   WorkerInfo,
   WorkflowDetails,
@@ -128,9 +138,11 @@ export {
   WorkflowStatus,
 } from "./domain/workflow-lifecycle.ts";
 export type {
+  LogFormat,
   LogLevel,
   OnBlocked,
   SchedulerOptions,
   WorkerOptions,
 } from "./config/worker-options.ts";
+export type { WorkerHealth } from "./worker/health.ts";
 export type { Worker } from "./worker/worker.ts";

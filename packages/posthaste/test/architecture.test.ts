@@ -39,7 +39,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "admin",
     "version.ts",
   ],
-  cli: ["domain", "config", "runtime", "database", "app", "version.ts"],
+  cli: ["domain", "config", "define", "runtime", "database", "admin", "app", "version.ts"],
   testing: [...shared, "sending", "recovery", "worker", "app"],
   "index.ts": ["domain", "config", "define", "sending", "admin", "worker", "app"],
   "version.ts": [],

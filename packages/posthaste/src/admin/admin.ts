@@ -3,6 +3,7 @@ import { DEFAULT_QUEUE, type Config } from "../config/config.ts";
 import { explainMissingRights, repeatSafely } from "../database/repeat-safely.ts";
 import type { TaskInfo } from "../define/task-handle.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
+import type { Json } from "../domain/json.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
 import { OptionReader } from "../domain/option-reader.ts";
@@ -20,6 +21,9 @@ import {
   type ScheduleAdmin,
   type ScheduleAdminParts,
 } from "./schedule-admin.ts";
+import { readStats, readStatsOptions, type Stats, type StatsOptions } from "./statistics-admin.ts";
+import { sendByName, type SendByNameOptions } from "./send-by-name.ts";
+import { readTaskTimeline, type TaskTimeline } from "./task-timeline.ts";
 import { makeWorkflowAdmin, type WorkflowAdmin } from "./workflow-admin.ts";
 
 export type {
@@ -34,7 +38,17 @@ export type {
 } from "./recovery-admin.ts";
 
 export type { ScheduleInfo, TriggeredFiring } from "./schedule-admin.ts";
+export type { SendByNameOptions } from "./send-by-name.ts";
+export type { HeartbeatSpan, TaskTimeline, TimelineEvent } from "./task-timeline.ts";
 export type { Pruned } from "../recovery/prune.ts";
+export type {
+  EndStats,
+  Percentiles,
+  QueueStats,
+  Stats,
+  StatsOptions,
+  TaskStats,
+} from "./statistics-admin.ts";
 export type {
   ListWorkflowsOptions,
   RecoveredWorkflows,
@@ -82,7 +96,19 @@ export interface Admin extends RecoveryAdmin, ScheduleAdmin, WorkflowAdmin {
     get(id: string): Promise<TaskInfo>;
     /** As the handle's `cancel()`. */
     cancel(id: string): Promise<"cancelled" | "requested" | "finished">;
+    /** The task with its input, its end, and every moment that is stored about it. Throws TASK_NOT_FOUND if there is no such task. */
+    timeline(id: string): Promise<TaskTimeline>;
+    /**
+     * Sends a task by its name, without its definition; returns its id. Throws TASK_NOT_FOUND if no worker has ever registered
+     * the name.
+     */
+    send(name: string, input?: Json, options?: SendByNameOptions): Promise<string>;
   };
+  /**
+   * The depth of each queue now, and counts, rates and percentiles of the last 15 minutes. Depths are exact up to 100,000 for each
+   * priority. Ends are approximate: workers report them every half minute, and a killed worker loses its last half minute.
+   */
+  stats(options?: StatsOptions): Promise<Stats>;
   /**
    * Deletes all records past the config's retention now, in small batches; workers do the same every hour. With `dryRun` it only
    * counts.
@@ -140,6 +166,12 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
         return repeatSafely(() => readTaskInfo(database, wanted));
       },
       cancel: async (id) => cancelTask(database, parts.hooks, requireUuid(id)),
+      timeline: (id) => readTaskTimeline(database, id),
+      send: (name, input, options) => sendByName(database, name, input, options),
+    },
+    async stats(options) {
+      const spanMs = readStatsOptions(options);
+      return ask(() => readStats(database, spanMs));
     },
     async prune(options) {
       const problems: Problem[] = [];
@@ -166,7 +198,7 @@ function unknownQueue(what: string, name: string, known: readonly string[]): Pos
   const nearest = nearestName(name, known);
   const hint = nearest === undefined ? "" : ` did you mean "${nearest}"?`;
   const message = `there is no queue "${name}";${hint} Known: ${known.join(", ")}. { force: true } takes any name`;
-  return PosthasteError.of("VALIDATION_FAILED", what, [{ path: "name", message }]);
+  return PosthasteError.of("QUEUE_NOT_FOUND", what, [{ path: "name", message }]);
 }
 
 function requireQueueName(name: unknown): void {

@@ -5,10 +5,16 @@ import type { NodeInfo, WorkflowInfo, WorkflowSummary } from "../define/workflow
 import { PosthasteError } from "../domain/errors.ts";
 import type { Logger } from "../domain/logger.ts";
 import { OptionReader, shown } from "../domain/option-reader.ts";
+import type { WorkflowGraph } from "../domain/workflow-graph.ts";
 import { WorkflowStatus } from "../domain/workflow-lifecycle.ts";
 import type { HookRunner } from "../hooks/hook-runner.ts";
 import { isUuid, requireUuid } from "../sending/uuid-v7.ts";
-import { listWorkflows, readWorkflowInfo, readWorkflowNodes } from "../workflows/read-workflow.ts";
+import {
+  listWorkflows,
+  readWorkflowGraph,
+  readWorkflowInfo,
+  readWorkflowNodes,
+} from "../workflows/read-workflow.ts";
 import { recoverStuckWorkflows, type RecoveredWorkflows } from "../workflows/recover-workflows.ts";
 import {
   cancelWorkflow,
@@ -35,6 +41,8 @@ export interface ListWorkflowsOptions {
 export interface WorkflowDetails extends WorkflowInfo {
   /** In the order in which they were written. */
   readonly nodes: readonly NodeInfo[];
+  /** The graph that it was started with. */
+  readonly graph: WorkflowGraph;
 }
 
 export interface WorkflowAdmin {
@@ -70,11 +78,12 @@ const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 export function makeWorkflowAdmin({ database, hooks, log }: WorkflowAdminParts): WorkflowAdmin {
   const get = async (id: string): Promise<WorkflowDetails> => {
-    const [info, nodes] = await Promise.all([
+    const [info, nodes, graph] = await Promise.all([
       readWorkflowInfo(database, id),
       readWorkflowNodes(database, id),
+      readWorkflowGraph(database, id),
     ]);
-    return { ...info, nodes };
+    return { ...info, nodes, graph };
   };
   return {
     workflows: {

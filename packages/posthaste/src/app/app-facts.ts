@@ -12,6 +12,8 @@ export interface AppFacts {
   readonly workflows: readonly AnyWorkflow[];
   readonly config: Config;
   readonly settings: readonly Setting[];
+  /** Asks the database once; rejects if it does not answer. */
+  readonly ping: () => Promise<void>;
   /** The file that was loaded to get at the app: loading it again makes the app again. */
   readonly loadedFrom: (file: URL) => void;
   /** Workers that are made from now on run blocking tasks beside the others, unless the config names a `file` for threads. */

@@ -5,7 +5,6 @@ import { listConfigSettings } from "../config/settings.ts";
 import {
   readSchedulerOptions,
   readWorkerOptions,
-  type LogLevel,
   type SchedulerOptions,
   type WorkerOptions,
   type WorkerSettings,
@@ -28,7 +27,7 @@ import { atLevel, childLogger, fromAppLogger, writesDebug, type Logger } from ".
 import { hookRunner } from "../hooks/hook-runner.ts";
 import { startMaintenance } from "../recovery/maintenance.ts";
 import { retentionRounds } from "../recovery/prune.ts";
-import { jsonLogger } from "../runtime/json-logger.ts";
+import { defaultLogger } from "../runtime/default-logger.ts";
 import type { OutgoingTask } from "../sending/compose-task.ts";
 import { readItems, type SendManyItem } from "../sending/send-many-items.ts";
 import { Scheduler } from "../scheduler/scheduler.ts";
@@ -137,6 +136,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       workflows: withNested(parts.workflows),
       config: parts.config,
       settings: listConfigSettings(parts.config, given, process.env),
+      ping: () => database.ping(),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
       runBlockingInline: () => (parts.isBlockingInline = parts.namedFile === undefined),
     }),
@@ -196,9 +196,11 @@ function assemble(given: AppConfig) {
     hooks: listed,
     file: namedFile,
   } = readAppConfig(given, process.env);
-  const log = given.logger === undefined ? jsonLogger("info") : fromAppLogger(given.logger);
-  const logAt = (level: LogLevel | undefined): Logger =>
-    given.logger === undefined && level !== undefined ? jsonLogger(level) : atLevel(log, level);
+  const log = given.logger === undefined ? defaultLogger("info") : fromAppLogger(given.logger);
+  const workerLogger = ({ logLevel, logFormat }: WorkerSettings): Logger =>
+    given.logger === undefined && (logLevel ?? logFormat) !== undefined
+      ? defaultLogger(logLevel ?? "info", logFormat)
+      : atLevel(log, logLevel);
   const location = new DatabaseLocation(config, log, (): URL | undefined => parts.file);
   const { schema, autoMigrate } = config;
   const database = new Database({ locate: location.locate, schema, autoMigrate, log });
@@ -225,7 +227,7 @@ function assemble(given: AppConfig) {
     definedQueues: definedQueues([...targets.tasks.values()], [...targets.workflows.values()]),
     definitions: targets.tasks,
     context,
-    logAt,
+    workerLogger,
     writesDebug: writesDebug(given.logger),
     location,
     database,
@@ -288,11 +290,11 @@ function makeScheduler(parts: Parts, options?: SchedulerOptions): Worker {
 }
 
 function newWorker(parts: Parts, settings: WorkerSettings, tasks: readonly AnyTask[]): Worker {
-  const { config, context, hooks, logAt, database, listener, workers } = parts;
+  const { config, context, hooks, workerLogger, database, listener, workers } = parts;
   const { file, isBlockingInline } = parts;
   const bundled = bundleProblem();
   if (bundled !== undefined) throw new PosthasteError("CONFIG_INVALID", bundled);
-  const log = logAt(settings.logLevel);
+  const log = workerLogger(settings);
   const worker = new Worker({
     database,
     config,

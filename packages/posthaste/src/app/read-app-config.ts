@@ -133,6 +133,10 @@ export interface RecoveryOptions {
   readonly workerStateRetentionHours?: number | null;
   /** How long ended tasks are kept, 1–43,800; null: forever. Default 720. */
   readonly terminalRecordRetentionHours?: number | null;
+  /** How long FAILED, CANCELLED and EXPIRED tasks are kept, 1–43,800; null: forever. Default: `terminalRecordRetentionHours`. */
+  readonly failedRecordRetentionHours?: number | null;
+  /** How long counts and histograms of ended tasks are kept, 1–43,800; null: forever. Default 744. */
+  readonly rollupRetentionHours?: number | null;
   /** How long a worker's session may be missing before the worker counts as crashed, 1,000–600,000. Default 5,000. */
   readonly crashGraceMs?: number;
 }

@@ -6,52 +6,64 @@ import type { Config } from "../config/config.ts";
 import { settingLines, listWorkerSettings, type Setting } from "../config/settings.ts";
 import { readWorkerOptions } from "../config/worker-options.ts";
 import { PosthasteError } from "../domain/errors.ts";
+import { counted } from "./counted.ts";
+import { exitCodes } from "./exit-codes.ts";
 import { loadApp } from "./load-app.ts";
+import { answer, answeringCommand } from "./operator-command.ts";
 import { complain, paint, say } from "./output.ts";
 import { workerFlags } from "./worker-flags.ts";
 
 export function checkCommand(): Command {
-  return new Command("check")
-    .description(
+  return answeringCommand("check", {
+    description:
       "print every setting and every problem of an app, without running it; exit code 1 if there is a problem",
-    )
+    examples: ["check app.ts", "check app.ts --live", "check app.ts --json"],
+  })
     .argument("<app>", "the file that exports the app, e.g. app.ts")
     .option(
       "--live",
       "also check that the database answers, its schema is right, and a worker serves every queue",
     )
-    .action(async (file: string, { live = false }: { live?: boolean }) => {
+    .action(async (file: string, options: CheckOptions) => {
       const app = await loadApp(file);
       try {
-        await check(app, live);
+        await check(app, options);
       } finally {
         await app.close();
       }
     });
 }
 
-async function check(app: Posthaste, live: boolean): Promise<void> {
+interface CheckOptions {
+  readonly live?: boolean;
+  readonly json?: true;
+}
+
+async function check(app: Posthaste, { live = false, json }: CheckOptions): Promise<void> {
   const { taskNames, workflows, config, settings } = appFacts(app);
-  showSettings(settings, settingsOfWorker(config));
+  const names = workflows.map(({ name }) => name);
+  const ofWorker = settingsOfWorker(config);
+  if (json !== true) showSettings(settings, ofWorker);
   const problems = await app.check({ live });
+  if (problems.length > 0) process.exitCode = exitCodes.failed.code;
+  if (json === true) {
+    const found = { tasks: taskNames, workflows: names, settings, worker: ofWorker, problems };
+    return answer({ json }, found, () => "");
+  }
   for (const { path, message, code } of problems) {
     const text = path === "" ? message : `${path}: ${message}`;
     complain(code === undefined ? text : `${text} (${code})`);
   }
-  if (problems.length > 0) {
-    process.exitCode = 1;
-    return;
-  }
-  const names = workflows.map(({ name }) => name);
+  if (problems.length > 0) return;
   const counts = [
-    counted(taskNames, "task"),
-    ...(names.length === 0 ? [] : [counted(names, "workflow")]),
+    listed(taskNames, "task"),
+    ...(names.length === 0 ? [] : [listed(names, "workflow")]),
   ];
   say(`${paint("green", "ok")} ${counts.join("; ")}`);
 }
 
-function counted(names: readonly string[], what: string): string {
-  return `${names.length} ${what}${names.length === 1 ? "" : "s"}: ${names.join(", ")}`;
+function listed(names: readonly string[], what: string): string {
+  return `${counted(names.length, what)}: ${names.join(", ")}`;
 }
 
 function showSettings(ofApp: readonly Setting[], ofWorker: readonly Setting[]): void {

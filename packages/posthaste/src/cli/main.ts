@@ -1,31 +1,54 @@
-/** The `posthaste` command. Exit codes: 0 done, 1 failed, 2 called wrongly. */
+/** The `posthaste` command. */
 import { Command, CommanderError } from "commander";
 import { maskSecrets } from "../domain/connection-url.ts";
 import { PosthasteError } from "../domain/errors.ts";
 import { writeToStderr } from "../runtime/write-to-stderr.ts";
 import { version } from "../version.ts";
 import { checkCommand } from "./check-command.ts";
+import { devCommand } from "./dev-command.ts";
+import { initCommand } from "./init-command.ts";
+import { exitCodeOf, exitCodes } from "./exit-codes.ts";
+import { Interrupted } from "./interruption.ts";
 import { migrateCommand } from "./migrate-command.ts";
 import { complain } from "./output.ts";
+import { pruneCommand } from "./prune-command.ts";
+import { queuesCommand } from "./queues-command.ts";
+import { recoveriesCommand } from "./recoveries-command.ts";
 import { rolesCommand } from "./roles-command.ts";
+import { schedulerCommand } from "./scheduler-command.ts";
+import { schedulesCommand } from "./schedules-command.ts";
+import { statsCommand } from "./stats-command.ts";
+import { tasksCommand } from "./tasks-command.ts";
 import { UsageError } from "./usage-error.ts";
 import { workerCommand } from "./worker-command.ts";
-import { workflowCommand } from "./workflow-command.ts";
+import { workersCommand } from "./workers-command.ts";
+import { workflowsCommand } from "./workflows-command.ts";
 
-export async function main(args: readonly string[]): Promise<number> {
-  process.stdout.on("error", endWithReader);
+/** Every command, in the order in which people read them. */
+export function makeProgram(): Command {
   const program = new Command("posthaste")
     .description("typed background tasks on the PostgreSQL you already have")
     .version(version)
     .showSuggestionAfterError()
     .showHelpAfterError("(--help lists commands and options)")
+    .addHelpText("after", exitCodesText())
     // Commander repeats unknown arguments, which may be a URL with a password.
     .configureOutput({ writeErr: (text) => writeToStderr(maskSecrets(text)) });
   const commands = [
+    initCommand(),
+    devCommand(),
     workerCommand(),
+    schedulerCommand(),
     migrateCommand(),
     checkCommand(),
-    workflowCommand(),
+    tasksCommand(),
+    queuesCommand(),
+    workersCommand(),
+    recoveriesCommand(),
+    workflowsCommand(),
+    schedulesCommand(),
+    statsCommand(),
+    pruneCommand(),
     rolesCommand(),
   ];
   for (const command of commands) {
@@ -34,11 +57,23 @@ export async function main(args: readonly string[]): Promise<number> {
       one.copyInheritedSettings(program).exitOverride();
     }
   }
-  program.exitOverride();
+  return program.exitOverride();
+}
+
+function exitCodesText(): string {
+  const lines = Object.values(exitCodes).map(
+    ({ code, meaning }) => `  ${String(code).padEnd(4)} ${meaning}`,
+  );
+  return ["", "Exit codes:", ...lines].join("\n");
+}
+
+export async function main(args: readonly string[]): Promise<number> {
+  process.stdout.on("error", endWithReader);
   try {
-    await program.parseAsync([...args], { from: "user" });
-    return Number(process.exitCode ?? 0);
+    await makeProgram().parseAsync([...args], { from: "user" });
+    return Number(process.exitCode ?? exitCodes.done.code);
   } catch (error) {
+    report(error);
     return exitCodeOf(error);
   }
 }
@@ -49,17 +84,9 @@ function endWithReader(error: NodeJS.ErrnoException): void {
   throw error;
 }
 
-function exitCodeOf(error: unknown): number {
-  // Commander has printed the error or the help.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof UsageError) {
-    complain(error.message);
-    return 2;
-  }
-  if (error instanceof PosthasteError) {
-    complain(error.message);
-    return error.code === "CONFIG_INVALID" || error.code === "DEFINITION_INVALID" ? 2 : 1;
-  }
-  complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  return 1;
+/** One clear line for what is known; the stack of anything else. */
+function report(error: unknown): void {
+  if (error instanceof CommanderError || error instanceof Interrupted) return; // it was printed, or the user knows
+  if (error instanceof UsageError || error instanceof PosthasteError) complain(error.message);
+  else complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
 }

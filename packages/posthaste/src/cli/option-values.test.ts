@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { names, numberByName, oneOf, wholeNumber } from "./option-values.ts";
+import { durationMs, names, numberByName, oneOf, wholeNumber } from "./option-values.ts";
 
 const rule = { min: 1, max: 100 };
 
@@ -50,4 +50,18 @@ describe("option values", () => {
       expect(() => numberByName("mail=101", rule)).toThrow("from 1 to 100, found 101");
     });
   });
+});
+
+describe("durationMs", () => {
+  test.each([
+    ["500ms", 500],
+    ["1.5s", 1_500],
+    ["10m", 600_000],
+    ["2h", 7_200_000],
+    ["1d", 86_400_000],
+  ])("%s is %i ms", (text, ms) => expect(durationMs(text)).toBe(ms));
+
+  test.each(["10", "s", "-1s", "1 week", ""])("refuses %j", (text) =>
+    expect(() => durationMs(text)).toThrow("such as 500ms, 30s, 10m, 2h or 1d"),
+  );
 });

@@ -1,5 +1,6 @@
 /** Values of flags and environment variables, from the text that a shell can say. */
 import { InvalidArgumentError } from "commander";
+import type { Json } from "../domain/json.ts";
 import { wholeNumberProblem, type IntegerRule } from "../domain/option-reader.ts";
 
 export function wholeNumber(text: string, rule: IntegerRule): number {
@@ -46,4 +47,34 @@ export function numberByName(
     return [name, wholeNumber(number, rule)];
   });
   return Object.fromEntries([...Object.entries(before), ...pairs]);
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** `500ms`, `30s`, `10m`, `2h`, `1d`, in milliseconds. */
+export function durationMs(text: string): number {
+  const [, digits, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
+  const factor = UNITS[unit];
+  if (digits === undefined || factor === undefined) {
+    throw new InvalidArgumentError(
+      `expected a duration such as 500ms, 30s, 10m, 2h or 1d, found ${JSON.stringify(text)}`,
+    );
+  }
+  return Math.round(Number(digits) * factor);
+}
+
+export function jsonValue(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    throw new InvalidArgumentError(
+      `expected JSON such as '{"a": 2}', found ${JSON.stringify(text.slice(0, 80))}`,
+    );
+  }
 }

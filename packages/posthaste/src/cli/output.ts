@@ -2,7 +2,7 @@
 import { styleText } from "node:util";
 import { writeToStderr } from "../runtime/write-to-stderr.ts";
 
-type Style = Parameters<typeof styleText>[0];
+export type Style = Parameters<typeof styleText>[0];
 
 export function say(line: string): void {
   process.stdout.write(`${line}\n`);
@@ -18,5 +18,10 @@ export function paint(
   stream: NodeJS.WriteStream = process.stdout,
 ): string {
   const isPlain = !stream.isTTY || "NO_COLOR" in process.env;
-  return isPlain ? text : styleText(style, text);
+  return isPlain ? text : styleText(style, text, { validateStream: false });
+}
+
+/** How many columns a line may have; undefined where it is not cut, because the output is no terminal. */
+export function terminalWidth(): number | undefined {
+  return process.stdout.isTTY ? process.stdout.columns : undefined;
 }

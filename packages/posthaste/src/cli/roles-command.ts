@@ -1,17 +1,20 @@
-import { Command } from "commander";
+import type { Command } from "commander";
 import { printRoles } from "../database/print-sql.ts";
-import { say } from "./output.ts";
+import { answer, answeringCommand } from "./operator-command.ts";
 
 export function rolesCommand(): Command {
-  return new Command("roles")
-    .description(
+  return answeringCommand("roles", {
+    description:
       "print the SQL that makes roles of least privilege: migrator, producer, worker, reader",
-    )
+    examples: ['roles | psql "$ADMIN_URL"', "roles --schema tasks"],
+  })
     .option(
       "-s, --schema <name>",
       "the schema, which is also the prefix of the role names",
       "posthaste",
     )
-    .addHelpText("after", '\nExample: posthaste roles | psql "$ADMIN_URL"')
-    .action(({ schema }: { schema: string }) => say(printRoles(schema)));
+    .action(({ schema, json }: { schema: string; json?: true }) => {
+      const script = printRoles(schema);
+      answer(json ? { json } : {}, { script }, () => script);
+    });
 }

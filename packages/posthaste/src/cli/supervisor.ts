@@ -3,7 +3,7 @@
  * bring it down: it starts children with its own command, starts another for each that dies, and passes signals on.
  */
 import { spawn, type ChildProcess } from "node:child_process";
-import { jsonLogger } from "../runtime/json-logger.ts";
+import { defaultLogger } from "../runtime/default-logger.ts";
 import { pause } from "../runtime/pause.ts";
 import { onStopSignals } from "../runtime/stop-signals.ts";
 import { RestartPauses } from "./restart-pauses.ts";
@@ -41,7 +41,7 @@ export async function supervise({ processes, shutdownGraceMs }: Supervision): Pr
 }
 
 class Supervisor {
-  readonly #log = jsonLogger("info");
+  readonly #log = defaultLogger("info");
   readonly #children = new Set<ChildProcess>();
   readonly #stopping = new AbortController();
   readonly #graceMs: number;

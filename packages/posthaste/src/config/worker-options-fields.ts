@@ -81,6 +81,22 @@ export const workerPlainFields = {
     meaning: "The lowest level that this worker logs",
     seedName: "loglevel",
   },
+  logFormat: {
+    kind: "choice",
+    choices: ["text", "json"],
+    default: undefined,
+    defaultInWords: "text on a terminal, json otherwise",
+    meaning: "How lines are written, unless the app has a logger of its own",
+  },
+  healthPort: {
+    kind: "whole number",
+    default: undefined,
+    defaultInWords: "none",
+    min: 1,
+    max: 65_535,
+    meaning:
+      "The port of HTTP probes: GET /live and GET /ready answer 200 or 503, with the worker's health as JSON",
+  },
   shutdownGraceMs: {
     kind: "whole number",
     default: 30_000,

@@ -33,6 +33,10 @@ export interface WorkerOptions {
   readonly coalesceNotifies?: number;
   /** The least level that this worker logs; default: the logger's own. A logger that is given keeps its own level too. */
   readonly logLevel?: LogLevel;
+  /** "text" or "json", unless the app has a logger of its own. Default: text on a terminal, JSON otherwise. */
+  readonly logFormat?: LogFormat;
+  /** The port of HTTP probes, 1–65,535: `GET /live` and `GET /ready` answer 200 or 503. Default: none. */
+  readonly healthPort?: number;
   /** How long `stop()` lets running tasks end before it aborts and gives them back. Default 30,000. */
   readonly shutdownGraceMs?: number;
   /**
@@ -64,6 +68,8 @@ export type OnBlocked = NonNullable<ValueOf<typeof workerPlainFields.onBlocked>>
 
 export type LogLevel = NonNullable<ValueOf<typeof workerPlainFields.logLevel>>;
 
+export type LogFormat = NonNullable<ValueOf<typeof workerPlainFields.logFormat>>;
+
 export interface WorkerSettings {
   readonly queues: readonly string[];
   /** 1–100 each: which queue is emptied first. Queues of one rank are emptied together, by task priority. */
@@ -78,6 +84,9 @@ export interface WorkerSettings {
   readonly coalesceNotifies: number;
   /** Undefined: the logger's own. */
   readonly logLevel: LogLevel | undefined;
+  readonly logFormat: LogFormat | undefined;
+  /** Undefined: no probes. */
+  readonly healthPort: number | undefined;
   readonly shutdownGraceMs: number;
   readonly onBlocked: OnBlocked;
   readonly threads: number;

@@ -1,25 +1,39 @@
-/** The logger that is used when none is given: a JSON object a line, to stderr. */
+/** A logger of JSON: an object a line, to stderr. */
 import { inspect } from "node:util";
 import { writeToStderr } from "./write-to-stderr.ts";
 
 const levels = ["debug", "info", "warn", "error", "silent"] as const;
 
 export type LogLevel = (typeof levels)[number];
+type WrittenLevel = Exclude<LogLevel, "silent">;
 
 type Line = (first: object | string, second?: object | string) => void;
+
+export type LineLogger = { readonly [Level in WrittenLevel]: Line };
 
 export function jsonLogger(
   level: LogLevel,
   write: (line: string) => void = writeToStderr,
-): { readonly debug: Line; readonly info: Line; readonly warn: Line; readonly error: Line } {
+): LineLogger {
+  return loggerThat(level, (name, fields, message) => {
+    const time = new Date().toISOString();
+    write(`${text({ time, level: name, message, ...fields })}\n`);
+  });
+}
+
+/** Drops lines below a level. Fields and text come in either order. */
+export function loggerThat(
+  level: LogLevel,
+  write: (level: WrittenLevel, fields: object, message: string) => void,
+): LineLogger {
   const least = levels.indexOf(level);
   const line =
-    (name: LogLevel): Line =>
+    (name: WrittenLevel): Line =>
     (first, second) => {
       if (levels.indexOf(name) < least) return;
-      const time = new Date().toISOString();
       const [message, fields] = typeof first === "string" ? [first, second] : [second, first];
-      write(`${text({ time, level: name, message, ...(typeof fields === "object" && fields) })}\n`);
+      const words = typeof message === "string" ? message : "";
+      write(name, typeof fields === "object" ? fields : {}, words);
     };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }

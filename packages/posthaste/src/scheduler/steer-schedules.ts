@@ -1,4 +1,4 @@
-/** What operators do with a schedule: pause, resume, trigger, delete. Each is one transaction that locks its row. */
+/** Pauses, resumes, triggers and deletes schedules for operators. Each is one transaction that locks its row. */
 import type { Database } from "../database/database.ts";
 import { repeatSafely } from "../database/repeat-safely.ts";
 import { PosthasteError } from "../domain/errors.ts";

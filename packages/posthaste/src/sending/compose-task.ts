@@ -94,6 +94,7 @@ export function definitionRow(task: AnyContract, config: Pick<Config, "queues">)
     queuePriority: config.queues?.get(queue)?.priority ?? null,
     options: optionsText(task),
     flags: flagsText(task, undefined),
+    keepHours: task.retentionHours ?? null,
   };
 }
 

@@ -4,10 +4,13 @@ import { storedClaims } from "./queries/claim/stored-claims.ts";
 import { lockCaps } from "./queries/claim/lock-caps.ts";
 import { startTasks } from "./queries/claim/start-tasks.ts";
 import { surveyLanes } from "./queries/claim/survey-lanes.ts";
+import { operatorActions } from "./queries/operate/operator-actions.ts";
+import { retryTasks } from "./queries/operate/retry-tasks.ts";
 import { awaitResults } from "./queries/read/await-results.ts";
 import { cancelTask } from "./queries/settle/cancel-task.ts";
 import { describeTasks } from "./queries/read/describe-tasks.ts";
 import { readTask } from "./queries/read/read-task.ts";
+import { readTimeline } from "./queries/read/read-timeline.ts";
 import { expireNodes, expireTasks } from "./queries/recover/expire-tasks.ts";
 import { listRecoveries } from "./queries/recover/list-recoveries.ts";
 import { recoverTasks } from "./queries/recover/recover-tasks.ts";
@@ -26,6 +29,7 @@ import { insertStarted } from "./queries/send/insert-started.ts";
 import { insertTasks } from "./queries/send/insert-tasks.ts";
 import { matchSubmissions } from "./queries/send/match-submissions.ts";
 import { notifyQueues } from "./queries/send/notify-queues.ts";
+import { sendByName } from "./queries/send/send-by-name.ts";
 import { storeDefinitions } from "./queries/send/store-definitions.ts";
 import { advanceTasks } from "./queries/settle/advance-tasks.ts";
 import { completeWithEffects } from "./queries/settle/complete-with-effects.ts";
@@ -33,6 +37,8 @@ import { dropEndedClaim } from "./queries/settle/drop-ended-claim.ts";
 import { findOwnCommits } from "./queries/settle/find-own-commits.ts";
 import { reportProgress } from "./queries/settle/report-progress.ts";
 import { settleTasks } from "./queries/settle/settle-tasks.ts";
+import { readStatistics } from "./queries/statistics/read-statistics.ts";
+import { writeRollups } from "./queries/statistics/write-rollups.ts";
 import { isBackendIdle, ping, readServerStart, readClock } from "./queries/worker/ask-server.ts";
 import { heartbeat } from "./queries/worker/heartbeat.ts";
 import { listWorkers } from "./queries/worker/list-workers.ts";
@@ -43,6 +49,7 @@ import { registerWorker } from "./queries/worker/register-worker.ts";
 import { watchTasks } from "./queries/worker/watch-tasks.ts";
 import { workerStates } from "./queries/worker/worker-states.ts";
 import { advanceWorkflows } from "./queries/workflow/advance-workflows.ts";
+import { readGraph } from "./queries/workflow/read-graph.ts";
 import { readNodeResults } from "./queries/workflow/read-node-results.ts";
 import { readNodes } from "./queries/workflow/read-nodes.ts";
 import { readWorkflows } from "./queries/workflow/read-workflows.ts";
@@ -77,6 +84,8 @@ export function createStore(schema: string) {
     liveness: liveness(schema),
     heartbeat: heartbeat(text),
     workerStates: workerStates(text),
+    writeRollups: writeRollups(text),
+    readStatistics: readStatistics(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
     expireNodes: expireNodes(text),
@@ -90,9 +99,11 @@ export function createStore(schema: string) {
     queuesInUse: queuesInUse(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),
+    readTimeline: readTimeline(text),
     readNodeResults: readNodeResults(text),
     readWorkflows: readWorkflows(text),
     readNodes: readNodes(text),
+    readGraph: readGraph(text),
     steerWorkflows: steerWorkflows(text),
     repairWorkflows: repairWorkflows(text),
     cancelTask: cancelTask(text),
@@ -105,8 +116,11 @@ export function createStore(schema: string) {
     writeFirings: writeFirings(text),
     registerWorker: registerWorker(text),
     storeDefinitions: storeDefinitions(text),
+    sendByName: sendByName(text),
     advanceTasks: advanceTasks(text),
     advanceWorkflows: advanceWorkflows(text),
+    operatorActions: operatorActions(text),
+    retryTasks: retryTasks(text),
     watchTasks: watchTasks(text),
     notifyQueues: notifyQueues(text),
     identifyDatabase,

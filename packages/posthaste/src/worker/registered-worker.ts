@@ -20,6 +20,7 @@ import type {
   AttemptServices,
 } from "./execution/attempt-services.ts";
 import { ProgressReports } from "./execution/progress-reports.ts";
+import { Rollups } from "./execution/rollups.ts";
 import { TaskLog } from "./execution/task-log.ts";
 import { Liveness } from "./liveness/liveness.ts";
 import { watchedWorker } from "./liveness/watched-worker.ts";
@@ -80,7 +81,8 @@ export async function registerAndStart(
   const log = childLogger(setup.log, { worker: workerId });
   const progress = new ProgressReports(database, log);
   const taskLog = new TaskLog(log, setup.logsEveryTask);
-  const services: AttemptServices = { ...shared, workerId, log, progress, taskLog };
+  const rollups = new Rollups();
+  const services: AttemptServices = { ...shared, workerId, log, progress, taskLog, rollups };
   const loop = new WorkLoop({ ...setup, services, log });
   database.reads.warmUp();
   loop.warmUp();
@@ -88,12 +90,15 @@ export async function registerAndStart(
     worker: watchedWorker(workerId, await database.locate(), config, settings),
     log,
     claims: () => loop.inFlight.claims(),
+    takeRollups: () => rollups.take(),
+    onClock: (aheadMs) => rollups.setClock(aheadMs),
     onDead: options.onDead,
     onFence: (isFenced) => loop.fence(isFenced),
     onLongBlock: () => loop.requestReconcile(),
   });
   try {
-    const hasLock = await register(setup, options);
+    const { hasLock, clockAheadMs } = await register(setup, options);
+    rollups.setClock(clockAheadMs);
     const begun = liveness.begin();
     if (!hasLock) await begun;
   } catch (error) {
@@ -103,11 +108,18 @@ export async function registerAndStart(
   return new RegisteredWorker({ setup, services, loop, liveness });
 }
 
-/** Waits for an unreachable database, as the loop does. Resolves with whether a lock shows from now on that the process lives. */
+interface Registration {
+  /** Whether a lock shows from now on that the process lives. */
+  readonly hasLock: boolean;
+  /** The database's clock minus `performance.now()`. */
+  readonly clockAheadMs: number;
+}
+
+/** Waits for an unreachable database, as the loop does. */
 async function register(
   { database, config, settings, registry, version, storeSchedules }: WorkerSetup,
   { workerId, outage, isStopping }: RegistrationOptions,
-): Promise<boolean> {
+): Promise<Registration> {
   for (;;) {
     try {
       await database.ensureSchema();
@@ -116,7 +128,8 @@ async function register(
       const session = await database.reads.connection();
       const livenessKey = session.isOurs ? await store.liveness.takeLock(session) : null;
       await store.storeDefinitions(session, definitions);
-      await store.registerWorker.register(session, {
+      const askedAt = performance.now();
+      const serverMs = await store.registerWorker.register(session, {
         workerId,
         name: workerName(settings),
         hostname: hostname(),
@@ -134,7 +147,8 @@ async function register(
       });
       if (settings.scheduler) await storeSchedules();
       outage.over();
-      return livenessKey !== null;
+      const clockAheadMs = serverMs - (askedAt + performance.now()) / 2;
+      return { hasLock: livenessKey !== null, clockAheadMs };
     } catch (error) {
       if (!outage.isDatabaseAway(error)) throw error;
       if (isStopping()) throw unavailable(error);
@@ -143,7 +157,7 @@ async function register(
   }
 }
 
-function workerName({ name }: WorkerSettings): string {
+export function workerName({ name }: WorkerSettings): string {
   return name ?? `${hostname()}:${process.pid}`;
 }
 
@@ -213,6 +227,11 @@ export class RegisteredWorker {
 
   get name(): string {
     return workerName(this.#setup.settings);
+  }
+
+  /** Its heartbeats could not be stored for so long that other workers may have taken its tasks. */
+  get isFenced(): boolean {
+    return this.#parts.loop.isFenced;
   }
 
   get runningCount(): number {

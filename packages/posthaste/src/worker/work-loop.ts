@@ -231,6 +231,10 @@ export class WorkLoop {
     this.#wakeSignal.wake();
   }
 
+  get isFenced(): boolean {
+    return isFenced(this.#mode);
+  }
+
   wake(): void {
     this.#wakeSignal.wake();
   }

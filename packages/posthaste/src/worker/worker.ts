@@ -6,8 +6,14 @@ import { PosthasteError } from "../domain/errors.ts";
 import { childLogger, type Logger } from "../domain/logger.ts";
 import { disposeContext, makeServices, type SharedServices } from "./execution/attempt-services.ts";
 import { watchUncaughtErrors } from "./execution/uncaught-errors.ts";
+import { answersWithin, HealthServer, type WorkerHealth } from "./health.ts";
 import { Outage, OutageReport } from "./outage.ts";
-import { registerAndStart, type RegisteredWorker, type WorkerSetup } from "./registered-worker.ts";
+import {
+  registerAndStart,
+  workerName,
+  type RegisteredWorker,
+  type WorkerSetup,
+} from "./registered-worker.ts";
 
 export class Worker implements AsyncDisposable {
   readonly #setup: WorkerSetup;
@@ -20,6 +26,7 @@ export class Worker implements AsyncDisposable {
   #present: RegisteredWorker | undefined;
   #stopping: Promise<void> | undefined;
   #unwatch: (() => void) | undefined;
+  #probes: HealthServer | undefined;
 
   constructor(setup: WorkerSetup) {
     this.#setup = setup;
@@ -61,6 +68,24 @@ export class Worker implements AsyncDisposable {
     return (this.#present?.runningCount ?? 0) >= this.#setup.settings.concurrency;
   }
 
+  /** For probes and dashboards: the state of the worker, and what keeps it from being ready. Asks the database. */
+  async health(): Promise<WorkerHealth> {
+    const isRegistered = this.#present !== undefined;
+    const hasBegun = this.#registered !== undefined;
+    const isStopping = this.#stopping !== undefined;
+    const isReachable = await answersWithin(this.#setup.database);
+    const isFenced = this.#present?.isFenced ?? false;
+    const reasons = [
+      ...(isStopping ? ["it is stopping, or has stopped"] : []),
+      ...(hasBegun ? [] : ["it has not been started"]),
+      ...(hasBegun && !isRegistered ? ["it is not registered yet"] : []),
+      ...(isReachable ? [] : ["the database does not answer"]),
+      ...(isFenced ? ["its heartbeats could not be stored, so it claims nothing"] : []),
+    ];
+    const name = workerName(this.#setup.settings);
+    return { id: this.#id, name, isReady: reasons.length === 0, reasons };
+  }
+
   /** While stopping: the grace period is over now. */
   hurry(): void {
     this.#hurry.abort();
@@ -93,6 +118,8 @@ export class Worker implements AsyncDisposable {
       { queues, concurrency, tasks: registry.size, pid: process.pid, version },
       "worker starting",
     );
+    if (settings.healthPort !== undefined && this.#probes === undefined)
+      this.#probes = await HealthServer.open(settings.healthPort, () => this.health());
     this.#log.info(concurrencyLine(config, settings));
     this.#log.debug({ config: effectiveConfig(config, settings) }, "effective config");
     this.#shared = await makeServices(this.#setup);
@@ -164,6 +191,7 @@ export class Worker implements AsyncDisposable {
       await disposeContext(this.#shared.context);
     }
     this.#unwatch?.();
+    await this.#probes?.close();
     this.#setup.onStopped();
     if (worker === undefined) return;
     worker.log.info("worker stopped");

@@ -11,6 +11,7 @@ import type { Json } from "../domain/json.ts";
 import { quoted } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
 import type { TaskFailure, TaskResult } from "../domain/result.ts";
+import type { WorkflowGraph } from "../domain/workflow-graph.ts";
 import type { NodeStatus, WorkflowStatus } from "../domain/workflow-lifecycle.ts";
 import type { NodeRow } from "../store/queries/workflow/read-nodes.ts";
 import type { ListedRun, RunFilter } from "../store/queries/workflow/read-workflows.ts";
@@ -27,6 +28,13 @@ export async function readWorkflowInfo(database: Database, id: string): Promise<
   const row = await database.store.readWorkflows.run(database.reads, id);
   if (row === undefined) throw runNotFound(id);
   return { ...summary(row), input: JSON.parse(row.input) as Json };
+}
+
+export async function readWorkflowGraph(database: Database, id: string): Promise<WorkflowGraph> {
+  await database.ensureSchema();
+  const graph = await database.store.readGraph(database.reads, id);
+  if (graph === undefined) throw runNotFound(id);
+  return graph;
 }
 
 export async function listWorkflows(

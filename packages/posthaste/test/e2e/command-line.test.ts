@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import pg from "pg";
 import { expect, test } from "vitest";
+import { makeProgram } from "../../src/cli/main.ts";
 import { flagOf, variableOf, workerFields } from "../../src/config/worker-options-fields.ts";
 import { ownFunctions } from "../../src/store/schema-functions.ts";
 import { runPosthaste, useAppFiles, type Ran } from "../support/command-line.ts";
@@ -32,13 +33,28 @@ const goodApp = appFile(
    export const app = posthaste({ tasks: [greet] });`,
 );
 
-test.each([[], ["worker"], ["migrate"], ["check"], ["roles"], ["workflow", "graph"]])(
+/** `[]` for the program itself, then `["tasks"]`, `["tasks", "show"]` … */
+const allCommands = [
+  [],
+  ...makeProgram().commands.flatMap((command) => [
+    [command.name()],
+    ...command.commands.map((one) => [command.name(), one.name()]),
+  ]),
+];
+const isNoun = (name: string): boolean =>
+  allCommands.some(([first, second]) => first === name && second !== undefined);
+
+test.each(allCommands.map((command) => [command]))(
   "--help prints the usage and exits with 0: posthaste %s",
-  async (...command) => {
+  async (command) => {
     const { code, stdout } = await posthaste(...command, "--help");
 
     expect(code).toBe(0);
     expect(stdout).toContain("Usage: posthaste");
+    const [first, second] = command;
+    if (first === undefined || (second === undefined && isNoun(first))) return;
+    expect(stdout).toContain(`Examples:\n  posthaste ${command.join(" ")}`);
+    expect(stdout).toContain("--json");
   },
 );
 

@@ -15,6 +15,7 @@ const tables = [
   "heartbeats",
   "worker_states",
   "recoveries",
+  "rollups",
   "workflows",
   "workflow_states",
   "workflow_nodes",

@@ -34,7 +34,7 @@ export const app = posthaste({ tasks: ${tasks}, workflows: [shipOrder, patient, 
     const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
 
     expect(await runPosthaste(env, "check", file)).toMatchObject({ code: 0, stderr: "" });
-    const { stdout } = await runPosthaste(env, "workflow", "graph", file, "ship-order");
-    expect(guide).toContain(`\n$ posthaste workflow graph app.ts ship-order\n${stdout}\`\`\``);
+    const { stdout } = await runPosthaste(env, "workflows", "graph", file, "ship-order");
+    expect(guide).toContain(`\n$ posthaste workflows graph app.ts ship-order\n${stdout}\`\`\``);
   });
 });

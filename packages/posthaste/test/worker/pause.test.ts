@@ -82,7 +82,7 @@ describe("names of queues to pause", () => {
   test("pause() refuses an unknown queue, suggests the nearest name, and accepts any name with force", async () => {
     const app = db.app({ tasks: [mail] });
     expect(await refusal(app.admin.queues.pause("maill"))).toMatchObject({
-      code: "VALIDATION_FAILED",
+      code: "QUEUE_NOT_FOUND",
       message:
         'nothing was paused: name: there is no queue "maill"; did you mean "mail"? Known: default, mail. ' +
         "{ force: true } takes any name",

@@ -1,6 +1,7 @@
 import { sql, statement, type Db, type SqlText } from "../../sql.ts";
 import { isNode } from "../claim/claim-rows.ts";
 import { EXPIRED_ERROR } from "../settle/complete-tasks.ts";
+import { nameOfEnd } from "../settle/name-of-end.ts";
 
 /**
  * Ends PENDING tasks whose deadline has passed: no worker serves their queue, or they are due after their deadline. Served by
@@ -59,9 +60,10 @@ export function expireNodes(schema: SqlText) {
 function endText(schema: SqlText): SqlText {
   return sql`
     insert into ${schema}.finished_tasks
-      (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error)
-    select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), attempt_no, retry_count, crash_count, 'TASK_EXPIRED',
-           ${EXPIRED_ERROR}
+      (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error, name, queue)
+    select gone.task_id, 'EXPIRED', enqueued_at, statement_timestamp(), attempt_no, retry_count, crash_count, 'TASK_EXPIRED',
+           ${EXPIRED_ERROR}, named.name, named.queue
       from gone
+      left join lateral ${nameOfEnd(schema, sql`gone.task_id`)} as named on true
     returning task_id as "id"`;
 }

@@ -1,4 +1,4 @@
-/** `posthaste workflow`, and the report of `posthaste check` on workflows. Neither connects to a database. */
+/** `posthaste workflows graph`, and the report of `posthaste check` on workflows. Neither connects to a database. */
 import { expect, test } from "vitest";
 import { runPosthaste, useAppFiles, type Ran } from "../support/command-line.ts";
 
@@ -43,15 +43,8 @@ export const app = posthaste({ tasks: [fetchOrder], workflows: [wrong], queues: 
 );
 const none = appFile("none.ts", `${tasks}export const app = posthaste({ tasks: [charge] });`);
 
-test("list names workflows, also nested ones", async () => {
-  expect(await posthaste("workflow", "list", shop)).toMatchObject({
-    code: 0,
-    stdout: "ship-order, version 2, 1 node\npay-order, version 1, 2 nodes\n",
-  });
-});
-
 test("graph prints the named workflow as text", async () => {
-  expect(await posthaste("workflow", "graph", shop, "pay-order")).toEqual({
+  expect(await posthaste("workflows", "graph", shop, "pay-order")).toEqual({
     code: 0,
     stderr: "",
     stdout: `pay-order, version 1
@@ -66,7 +59,7 @@ test("graph prints the named workflow as text", async () => {
 });
 
 test("graph prints all workflows as a Mermaid chart", async () => {
-  const { code, stdout } = await posthaste("workflow", "graph", shop, "--format", "mermaid");
+  const { code, stdout } = await posthaste("workflows", "graph", shop, "--format", "mermaid");
 
   expect(code).toBe(0);
   expect(stdout).toMatch(/^flowchart TD\n {2}subgraph w0\["ship-order, version 2"\]\n/);
@@ -74,19 +67,19 @@ test("graph prints all workflows as a Mermaid chart", async () => {
 });
 
 test("graph prints one stored graph as a JSON object, and all as a list", async () => {
-  const one = await posthaste("workflow", "graph", shop, "pay-order", "-f", "json");
+  const one = await posthaste("workflows", "graph", shop, "pay-order", "-f", "json");
   expect(JSON.parse(one.stdout)).toMatchObject({
     format: 1,
     name: "pay-order",
     nodes: [{ id: "order" }, { id: "paid", needs: [{ node: "order", accepts: "success" }] }],
   });
 
-  const all = await posthaste("workflow", "graph", shop, "-f", "json");
+  const all = await posthaste("workflows", "graph", shop, "-f", "json");
   expect(JSON.parse(all.stdout)).toMatchObject([{ name: "ship-order" }, { name: "pay-order" }]);
 });
 
 test("graph prints a workflow with problems and the problems, and exits with 1", async () => {
-  const { code, stdout, stderr } = await posthaste("workflow", "graph", broken);
+  const { code, stdout, stderr } = await posthaste("workflows", "graph", broken);
 
   expect(code).toBe(1);
   expect(stdout).toContain("paid  charge { total: 1 } (queue monney)");
@@ -127,8 +120,8 @@ test.each([
   ["an unknown format", ["graph", shop, "--format", "svg"], "text, mermaid, json"],
   ["an unknown option", ["graph", shop, "--fromat", "json"], "Did you mean --format?"],
   ["an unknown command", ["grahp", shop], "Did you mean graph?"],
-])("posthaste workflow exits with 2 for %s", async (_what, args, words) => {
-  const { code, stderr } = await posthaste("workflow", ...args);
+])("posthaste workflows exits with 2 for %s", async (_what, args, words) => {
+  const { code, stderr } = await posthaste("workflows", ...args);
 
   expect(stderr).toContain(words);
   expect(code).toBe(2);

@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Option, type Command } from "commander";
 import { appFacts, type AppFacts } from "../app/app-facts.ts";
 import { graphMermaid } from "../domain/graph-mermaid.ts";
 import { graphText } from "../domain/graph-text.ts";
@@ -6,52 +6,40 @@ import { quoted } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
 import type { WorkflowGraph } from "../domain/workflow-graph.ts";
 import { loadApp } from "./load-app.ts";
+import { answeringCommand } from "./operator-command.ts";
 import { complain, say } from "./output.ts";
 import { UsageError } from "./usage-error.ts";
 
 type Format = "text" | "mermaid" | "json";
 type Workflows = AppFacts["workflows"];
 
-export function workflowCommand(): Command {
-  return new Command("workflow")
-    .description("inspect the workflows of an app, without running them")
-    .addCommand(listCommand())
-    .addCommand(graphCommand());
+interface GraphOptions {
+  readonly format: Format;
+  readonly json?: true;
 }
 
-function listCommand(): Command {
-  return new Command("list")
-    .description("list the workflows of an app, nested ones included")
-    .argument("<app>", "the file that exports the app, e.g. app.ts")
-    .action(async (file: string) => {
-      for (const { name, version, graph, problems } of await workflowsOf(file)) {
-        const nodes = graph.nodes.filter(({ id }) => !id.startsWith("$")).length;
-        const wrong = problems.length === 0 ? "" : `, ${counted(problems.length, "problem")}`;
-        say(`${name}, version ${version}, ${counted(nodes, "node")}${wrong}`);
-      }
-    });
-}
-
-function graphCommand(): Command {
-  return new Command("graph")
-    .description("print the graph of one workflow, or of all; exit code 1 if one has problems")
+/** Asks no database: the graph is that of the definition. `workflows show` has the one of a run. */
+export function workflowGraphCommand(): Command {
+  return answeringCommand("graph", {
+    description:
+      "print the graph of one workflow of an app, or of all; exit code 1 if one has problems",
+    examples: [
+      "workflows graph app.ts",
+      "workflows graph app.ts ship-order --format mermaid",
+      "workflows graph app.ts ship-order --json",
+    ],
+  })
     .argument("<app>", "the file that exports the app, e.g. app.ts")
     .argument("[name]", "the workflow (default: all)")
     .addOption(
-      new Option("-f, --format <format>", "the output format")
+      new Option("-f, --format <format>", "the output format; --json is short for json")
         .choices(["text", "mermaid", "json"])
         .default("text"),
     )
-    .addHelpText("after", "\nExample: posthaste workflow graph app.ts ship-order --format mermaid")
-    .action(async (file: string, name: string | undefined, { format }: { format: Format }) => {
+    .action(async (file: string, name: string | undefined, { format, json }: GraphOptions) => {
       const workflows = named(await workflowsOf(file), name);
-      say(
-        printed(
-          workflows.map(({ graph }) => graph),
-          format,
-          name !== undefined,
-        ),
-      );
+      const graphs = workflows.map(({ graph }) => graph);
+      say(printed(graphs, json ? "json" : format, name !== undefined));
       for (const { name: of, problems } of workflows) {
         for (const { code, path, message } of problems) {
           process.exitCode = 1;
@@ -89,8 +77,4 @@ function printed(graphs: readonly WorkflowGraph[], format: Format, isOne: boolea
   if (format === "mermaid") return graphMermaid(graphs);
   if (format === "text") return graphs.map(graphText).join("\n\n");
   return JSON.stringify(isOne && graphs.length === 1 ? graphs[0] : graphs, null, 2);
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -1,0 +1,4 @@
+/** `1 task`, `3 tasks`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
