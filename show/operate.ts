@@ -4,11 +4,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { schedules } from "./operate-schedules.ts";
 import { atMost, run, runTests, type Shows } from "./show.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 export const operate: Shows = {
+  ...schedules,
   2: {
     title: "posthaste init from packed packages, then the commands that it prints; a minute",
     run: async () => {

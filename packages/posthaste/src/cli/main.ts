@@ -16,6 +16,8 @@ import { pruneCommand } from "./prune-command.ts";
 import { queuesCommand } from "./queues-command.ts";
 import { recoveriesCommand } from "./recoveries-command.ts";
 import { rolesCommand } from "./roles-command.ts";
+import { schedulerCommand } from "./scheduler-command.ts";
+import { schedulesCommand } from "./schedules-command.ts";
 import { statsCommand } from "./stats-command.ts";
 import { tasksCommand } from "./tasks-command.ts";
 import { UsageError } from "./usage-error.ts";
@@ -38,6 +40,7 @@ export function makeProgram(): Command {
     initCommand(),
     devCommand(),
     workerCommand(),
+    schedulerCommand(),
     migrateCommand(),
     checkCommand(),
     tasksCommand(),
@@ -45,6 +48,7 @@ export function makeProgram(): Command {
     workersCommand(),
     recoveriesCommand(),
     workflowsCommand(),
+    schedulesCommand(),
     statsCommand(),
     topCommand(),
     doctorCommand(),

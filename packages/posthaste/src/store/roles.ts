@@ -131,6 +131,8 @@ begin
     @schema.send_again(uuid, bigint, json, text, integer, double precision, timestamptz),
     @schema.move_task(uuid, bigint, boolean, integer), @schema.delete_task(uuid, bigint), @schema.pause_queue(text),
     @schema.resume_queue(text) to @operator;
+  -- Makes, pauses, triggers and deletes schedules.
+  grant select, insert, update, delete on @schema.schedules, @schema.schedule_firings to @operator;
 end
 $grants$;
 

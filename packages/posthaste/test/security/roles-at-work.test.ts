@@ -1,7 +1,7 @@
 /** Each role that `posthaste roles` prints has the grants for its work. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { defineTask, fail, fixed, type AppConfig } from "../../src/index.ts";
+import { defineSchedule, defineTask, fail, fixed, type AppConfig } from "../../src/index.ts";
 import { useDatabase } from "../support/database.ts";
 import { gate } from "../support/gate.ts";
 import { recordingLogger, withoutBlockedLoop } from "../support/loggers.ts";
@@ -286,6 +286,29 @@ describe("the reader", () => {
       expect(await handle.info()).toMatchObject({ id: handle.id, status: "PENDING" });
     } finally {
       await db.sql(`revoke ${schema}_reader from ${schema}_producer`);
+    }
+  });
+});
+
+describe("schedules", () => {
+  const schedule = defineSchedule({ name: "tick", task: flaky, input: "x", every: { seconds: 1 } });
+
+  test("the worker stores those of its code and fires them; the operator steers them", async () => {
+    const app = roles.app("worker", { tasks, schedules: [schedule] });
+    await app.worker({ concurrency: 1 }).start();
+    const operator = roles.app("operator", { tasks }).admin.schedules;
+    await waitUntil("a firing", async () => (await operator.list())[0]?.lastTaskId !== null);
+    expect(await operator.pause("tick")).toBe(true);
+    expect((await operator.trigger("tick")).taskId).toEqual(expect.any(String));
+    await operator.upsert(defineSchedule({ name: "tock", task: broken, every: { days: 1 } }));
+    await operator.delete("tock");
+  });
+
+  test("the producer and the reader change none", async () => {
+    for (const kind of ["producer", "reader"] as const) {
+      const { schedules } = roles.app(kind, { tasks }).admin;
+      await expect(schedules.upsert(schedule)).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
+      await expect(schedules.pause("tick")).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
     }
   });
 });

@@ -74,14 +74,14 @@ function describeTime({ hour, minute, second }: TimeOfDay): string {
 }
 
 const units = [
-  ["days", 86_400_000],
-  ["hours", 3_600_000],
-  ["minutes", 60_000],
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
 ] as const;
 
 function describeDuration(ms: number): string {
-  const [name, length] = units.find(([, size]) => ms % size === 0) ?? ["seconds", 1_000];
-  return `${ms / length} ${name}`;
+  const [name, length] = units.find(([, size]) => ms % size === 0) ?? ["second", 1_000];
+  return ms === length ? name : `${ms / length} ${name}s`;
 }
 
 function twoDigits(number: number): string {
