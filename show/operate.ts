@@ -5,11 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { schedules } from "./operate-schedules.ts";
+import { operateTasks } from "./operate-tasks.ts";
 import { atMost, run, runTests, type Shows } from "./show.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 export const operate: Shows = {
+  ...operateTasks,
   ...schedules,
   2: {
     title: "posthaste init from packed packages, then the commands that it prints; a minute",
