@@ -17,7 +17,12 @@ const vitest = join(
 );
 
 /** Debian packages without which tests of the project `long` cannot run. Each script does nothing if its package is there. */
-const INSTALLS = ["install-pgbouncer.sh", "install-spin.sh", "install-postgresql.sh"];
+const INSTALLS = [
+  "install-pgbouncer.sh",
+  "install-spin.sh",
+  "install-postgresql.sh",
+  "install-tmux.sh",
+];
 
 const isLong = process.argv[2] === "--long";
 const words = process.argv.slice(isLong ? 3 : 2);

@@ -18,17 +18,22 @@ begin atomic
 end;
 revoke all on function @schema.begin_action(text, text, jsonb, text) from public;
 
--- Counts what has been done so far; with `is_over`, the action has ended. A role can only go on with its own actions.
-create or replace function @schema.count_action(id bigint, more integer, is_over boolean) returns void
+-- Counts what has been done so far and returns the sum; with `is_over`, the action has ended. A role can only go on with its own
+-- actions.
+create or replace function @schema.count_action(id bigint, more integer, is_over boolean) returns integer
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  total integer;
 begin
   update @schema.operator_actions as done
      set affected = done.affected + more, ended_at = case when is_over then clock_timestamp() end
-   where done.id = count_action.id and done.actor = session_user and done.ended_at is null;
+   where done.id = count_action.id and done.actor = session_user and done.ended_at is null
+  returning affected into total;
   if not found then
     raise exception 'posthaste: action % is not under way, or not one of role %', count_action.id, session_user
       using errcode = 'check_violation', hint = 'begin_action() begins one.';
   end if;
+  return total;
 end
 $$;
 revoke all on function @schema.count_action(bigint, integer, boolean) from public;
@@ -176,7 +181,7 @@ begin
           copied.flags, now, nullif(due_at, now), send_again.good_until, model);
   insert into @schema.ready_tasks (task_id, queue, priority, enqueued_at, good_until)
   values (new_id, copied.queue, copied.priority, due_at, send_again.good_until);
-  perform @schema.count_action(action, 1, true);
+  perform @schema.count_action(action, 1, false);
   perform @schema.notify_unless_full(@schema.queue_channel(copied.queue), copied.priority || ':' || ceil(greatest(0, delay_ms)));
   return new_id;
 end
@@ -201,7 +206,7 @@ begin
     if found then
       its_priority := coalesce(new_priority, old.priority);
       is_due := old.enqueued_at <= clock_timestamp();
-      perform @schema.count_action(action, (its_priority <> old.priority or (due_now and not is_due))::integer, true);
+      perform @schema.count_action(action, (its_priority <> old.priority or (due_now and not is_due))::integer, false);
       if its_priority = old.priority and (is_due or not due_now) then return 'unchanged'; end if;
       delete from @schema.ready_tasks where ctid = any (array(select @schema.ready_row(move_task.id)));
       insert into @schema.ready_tasks
@@ -213,11 +218,11 @@ begin
       return 'moved';
     end if;
     perform from @schema.active_tasks where task_id = move_task.id;
-    if found then perform @schema.count_action(action, 0, true); return 'active'; end if;
+    if found then return 'active'; end if;
     perform from @schema.finished_tasks where task_id = move_task.id;
-    if found then perform @schema.count_action(action, 0, true); return 'finished'; end if;
+    if found then return 'finished'; end if;
     perform from @schema.submissions where task_id = move_task.id;
-    if not found then perform @schema.count_action(action, 0, true); return null; end if;
+    if not found then return null; end if;
   end loop;
   raise exception 'posthaste: task % kept moving', move_task.id
     using hint = 'Call move_task() in a READ COMMITTED transaction.', errcode = 'serialization_failure';
@@ -252,7 +257,7 @@ begin
     delete from @schema.recoveries where task_id = delete_task.id;
     delete from @schema.heartbeats where task_id = delete_task.id;
   end if;
-  perform @schema.count_action(action, case answer when 'deleted' then 1 else 0 end, true);
+  perform @schema.count_action(action, case answer when 'deleted' then 1 else 0 end, false);
   return answer;
 end
 $$;

@@ -166,6 +166,11 @@ begin
          ended.worker_id, ended.attempt_no, ended.retry_count, ended.crash_count, ended.cancel_requested_at,
          end_error ->> 'code', end_error, sent.name, sent.queue
     from (values (ended.task_id)) as task (id) left join @schema.submissions as sent on sent.task_id = task.id;
+  -- For statistics. A worker counts the ends of its own attempts.
+  insert into @schema.rollups (starts_at, covers, name, queue, failed, cancelled)
+  select date_trunc('minute', clock_timestamp()), 'part', name, queue, (end_status = 'FAILED')::integer,
+         (end_status = 'CANCELLED')::integer
+    from @schema.submissions where task_id = ended.task_id;
   perform @schema.notify_waiters(array[ended.task_id]);
   return true;
 end

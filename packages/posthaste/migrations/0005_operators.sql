@@ -13,6 +13,9 @@ create index finished_tasks_name_idx on @schema.finished_tasks (status, name, fi
 create index finished_tasks_queue_idx on @schema.finished_tasks (status, queue, finished_at, task_id) where status is not null;
 create index finished_tasks_code_idx on @schema.finished_tasks (status, error_code, finished_at, task_id)
   where status is not null;
+-- The ends that an older library wrote, which has stored no name. Empty a while after an upgrade.
+create index finished_tasks_unnamed_idx on @schema.finished_tasks (status, finished_at, task_id)
+  where status is not null and name is null;
 
 -- The task of which an operator sent this one as a copy. Null: it is no copy.
 alter table @schema.submissions add column copy_of uuid;

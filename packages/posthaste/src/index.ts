@@ -3,10 +3,23 @@ import "./app/refuse-bundle.ts";
 
 export type {
   Admin,
+  CapHolder,
+  CapOpinion,
+  ChangedTasks,
+  DoctorOptions,
+  EndedFilter,
   EndStats,
+  Explanation,
+  Finding,
+  FindingCode,
   HeartbeatSpan,
+  ListTasksOptions,
   ListWorkflowsOptions,
   NotJudged,
+  OpenFilter,
+  OpenStatus,
+  OperatorAction,
+  PaceOptions,
   PauseOptions,
   Percentiles,
   Pruned,
@@ -18,13 +31,21 @@ export type {
   RecoveryInfo,
   RecoveryResult,
   RepairedWorkflow,
+  RetryableStatus,
+  RetryOptions,
   ScheduleInfo,
+  SendAgainOptions,
   SendByNameOptions,
   Stats,
   StatsOptions,
   SweepOptions,
   SweepResult,
+  TaskAdmin,
+  TaskFilter,
+  TaskGate,
+  TaskPage,
   TaskStats,
+  TaskSummary,
   TaskTimeline,
   TimelineEvent,
   TriggeredFiring,
@@ -127,6 +148,7 @@ export {
   type ErrorCause,
   type TaskFailure,
   type TaskResult,
+  type TaskRetry,
 } from "./domain/result.ts";
 export { TaskAborted, type AbortReason } from "./domain/task-aborted.ts";
 export { TASK_TERMINAL_STATES, TaskStatus } from "./domain/task-lifecycle.ts";
@@ -137,6 +159,7 @@ export {
   WORKFLOW_TERMINAL_STATES,
   WorkflowStatus,
 } from "./domain/workflow-lifecycle.ts";
+export type { WorkerHealth } from "./worker/health.ts";
 export type {
   LogFormat,
   LogLevel,
@@ -144,5 +167,4 @@ export type {
   SchedulerOptions,
   WorkerOptions,
 } from "./config/worker-options.ts";
-export type { WorkerHealth } from "./worker/health.ts";
 export type { Worker } from "./worker/worker.ts";

@@ -27,7 +27,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   recovery: [...shared, "sending", "workflows"],
   scheduler: [...shared, "sending", "workflows", "waiting"],
   worker: [...shared, "sending", "workflows", "recovery", "scheduler"],
-  admin: [...shared, "sending", "waiting", "workflows", "recovery", "scheduler"],
+  doctor: [...shared, "recovery"],
+  admin: [...shared, "sending", "waiting", "workflows", "recovery", "scheduler", "doctor"],
   app: [
     ...shared,
     "sending",
@@ -65,6 +66,7 @@ const mayUseNode = [
   "sending",
   "waiting",
   "worker",
+  "doctor",
   "app",
   "cli",
   "testing",

@@ -18,6 +18,7 @@ import {
 import { storeSchedules, type StoringParts } from "../scheduler/store-definitions.ts";
 import type { ScheduleRow } from "../store/queries/schedule/schedule-rows.ts";
 import type { Config } from "../config/config.ts";
+import type { OperatorRecord } from "./operator-record.ts";
 
 export type { TriggeredFiring } from "../scheduler/steer-schedules.ts";
 
@@ -79,10 +80,22 @@ export interface ScheduleAdmin {
 export interface ScheduleAdminParts extends StoringParts {
   readonly config: Config;
   readonly targets: Targets;
+  readonly record: OperatorRecord;
 }
 
 export function makeScheduleAdmin(parts: ScheduleAdminParts): ScheduleAdmin {
-  const { database, sender } = parts;
+  const { database, sender, record } = parts;
+  const steer = async <Answer>(
+    action: string,
+    target: string,
+    run: () => Promise<Answer>,
+  ): Promise<Answer> => {
+    const { answer } = await record.run({ action, target }, async () => {
+      const steered = await run();
+      return { answer: steered, changed: steered === false ? 0 : 1 };
+    });
+    return answer;
+  };
   return {
     schedules: {
       async list() {
@@ -91,14 +104,16 @@ export function makeScheduleAdmin(parts: ScheduleAdminParts): ScheduleAdmin {
       },
       async upsert(...schedules) {
         requireSchedules(schedules);
-        await database.ensureSchema();
-        await storeSchedules(parts, "database", schedules);
+        const names = schedules.map(({ name }) => name).join(", ");
+        await steer("upsert schedules", names, () => storeSchedules(parts, "database", schedules));
       },
-      delete: async (name) => deleteSchedule(database, name),
-      pause: async (name) => pauseSchedule(database, name),
-      resume: async (name) => resumeSchedule(database, name),
+      delete: async (name) => steer("delete schedule", name, () => deleteSchedule(database, name)),
+      pause: async (name) => steer("pause schedule", name, () => pauseSchedule(database, name)),
+      resume: async (name) => steer("resume schedule", name, () => resumeSchedule(database, name)),
       trigger: async (name) =>
-        triggerSchedule({ ...parts, onSent: (tasks) => sender.stored(tasks) }, name),
+        steer("trigger schedule", name, () =>
+          triggerSchedule({ ...parts, onSent: (tasks) => sender.stored(tasks) }, name),
+        ),
       async next(name, count = 1) {
         const problem = wholeNumberProblem(count, { min: 1, max: 1_000 });
         if (problem !== undefined)

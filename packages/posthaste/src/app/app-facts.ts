@@ -2,6 +2,7 @@
 import type { Config } from "../config/config.ts";
 import type { Setting } from "../config/settings.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
+import type { Activity } from "./activity.ts";
 
 /** Registered, not local: an app stays an app when two copies of this package are loaded. */
 export const appBrand: unique symbol = Symbol.for("posthaste.app");
@@ -12,6 +13,7 @@ export interface AppFacts {
   readonly workflows: readonly AnyWorkflow[];
   readonly config: Config;
   readonly settings: readonly Setting[];
+  readonly readActivity: () => Promise<Activity>;
   /** Asks the database once; rejects if it does not answer. */
   readonly ping: () => Promise<void>;
   /** The file that was loaded to get at the app: loading it again makes the app again. */

@@ -48,6 +48,7 @@ import { currentTask } from "../worker/execution/uncaught-errors.ts";
 import { Worker } from "../worker/worker.ts";
 import { Starter } from "../workflows/starter.ts";
 import type { Targets } from "../scheduler/compose-firing.ts";
+import { readActivity } from "./activity.ts";
 import { appBrand, type AppFacts } from "./app-facts.ts";
 import { appListener } from "./app-listener.ts";
 import { callerFile } from "./caller-file.ts";
@@ -136,6 +137,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       workflows: withNested(parts.workflows),
       config: parts.config,
       settings: listConfigSettings(parts.config, given, process.env),
+      readActivity: () => readActivity(database),
       ping: () => database.ping(),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),
       runBlockingInline: () => (parts.isBlockingInline = parts.namedFile === undefined),

@@ -7,6 +7,7 @@ import { version } from "../version.ts";
 import { checkCommand } from "./check-command.ts";
 import { devCommand } from "./dev-command.ts";
 import { initCommand } from "./init-command.ts";
+import { doctorCommand } from "./doctor-command.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { Interrupted } from "./interruption.ts";
 import { migrateCommand } from "./migrate-command.ts";
@@ -20,6 +21,7 @@ import { schedulesCommand } from "./schedules-command.ts";
 import { statsCommand } from "./stats-command.ts";
 import { tasksCommand } from "./tasks-command.ts";
 import { UsageError } from "./usage-error.ts";
+import { topCommand } from "./top-command.ts";
 import { workerCommand } from "./worker-command.ts";
 import { workersCommand } from "./workers-command.ts";
 import { workflowsCommand } from "./workflows-command.ts";
@@ -48,6 +50,8 @@ export function makeProgram(): Command {
     workflowsCommand(),
     schedulesCommand(),
     statsCommand(),
+    topCommand(),
+    doctorCommand(),
     pruneCommand(),
     rolesCommand(),
   ];

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { posthaste } from "../app/posthaste.ts";
 import { printMigrations } from "../database/print-sql.ts";
+import { defaultLogger } from "../runtime/default-logger.ts";
 import { loadApp } from "./load-app.ts";
 import { answer, answeringCommand } from "./operator-command.ts";
 import { say } from "./output.ts";
@@ -39,7 +40,11 @@ export function migrateCommand(): Command {
       }
       const app =
         file === undefined
-          ? posthaste({ ...(database && { database }), ...(schema && { schema }) })
+          ? posthaste({
+              ...(database && { database }),
+              ...(schema && { schema }),
+              logger: defaultLogger("warn"),
+            })
           : await loadApp(file);
       try {
         const applied = await withProgress("migrating", () => app.migrate());

@@ -15,7 +15,6 @@ import { relativeText } from "./time-text.ts";
 /** `top` shows the same columns. */
 export const recoveryColumns: readonly Column<RecoveryInfo>[] = [
   { title: "RECOVERED", value: ({ recoveredAt }) => relativeText(recoveredAt) },
-  { title: "TASK", value: ({ taskId }) => taskId, isWhole: true },
   { title: "WAS", value: ({ status }) => status },
   { title: "ATTEMPT", value: ({ attempt }) => String(attempt), align: "right" },
   { title: "REASON", value: ({ reason }) => reason },
@@ -23,6 +22,7 @@ export const recoveryColumns: readonly Column<RecoveryInfo>[] = [
 ];
 
 const listColumns: readonly Column<RecoveryInfo>[] = [
+  { title: "TASK", value: ({ taskId }) => taskId, isWhole: true },
   ...recoveryColumns,
   { title: "BY", value: ({ recoveredBy }) => recoveredBy },
   { title: "WORKER", value: ({ workerId }) => workerId, isWhole: true },

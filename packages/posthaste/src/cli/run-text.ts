@@ -47,9 +47,8 @@ const columns: readonly Column<Row>[] = [
   { title: "DETAIL", value: ({ node }) => detailText(node) },
 ];
 
-export function runText(run: WorkflowDetails): string {
+export function runText(run: WorkflowDetails, width = terminalWidth()): string {
   const { id, name, version, status, startedAt, endedAt, counts, error, parent } = run;
-  const width = terminalWidth();
   const facts: readonly (readonly [string, string])[] = [
     ["started", instantText(startedAt)],
     ...(endedAt === null

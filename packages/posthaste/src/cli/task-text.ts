@@ -32,13 +32,12 @@ export function paintStatus(text: string, status: string): string {
   return style === undefined ? text : paint(style, text);
 }
 
-export function taskText(task: TaskTimeline): string {
+export function taskText(task: TaskTimeline, width = terminalWidth()): string {
   const { id, name, status, events } = task;
   const head = `task ${id}  ${printable(name)}  ${paintStatus(status, status)}`;
   const labels = labelledFacts(task).map(
     ([label, value]) => `  ${paint("gray", label.padEnd(10))}${printable(value)}`,
   );
-  const width = terminalWidth();
   const lines = tableLines(columnsOf(task), events, width === undefined ? undefined : width - 2);
   return [head, ...labels, "", ...lines.map((line) => `  ${line}`)].join("\n");
 }

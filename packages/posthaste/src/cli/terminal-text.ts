@@ -39,3 +39,28 @@ export function fit(text: string, width: number, align: "left" | "right" = "left
   const gap = " ".repeat(Math.max(0, width - widthOf(shown)));
   return align === "left" ? shown + gap : gap + shown;
 }
+
+const ESCAPE = "\u001b";
+const PAINT = new RegExp(`(${ESCAPE}\\[[\\d;]*m)`);
+
+/** Painted text, cut to so many columns. */
+export function cutPainted(text: string, width: number): string {
+  let left = width;
+  let isCut = false;
+  return text
+    .split(PAINT)
+    .map((part, at) => {
+      if (at % 2 === 1) return part; // a colour
+      if (isCut) return "";
+      const shown = cut(part, left);
+      isCut = shown !== part;
+      left -= widthOf(shown);
+      return shown;
+    })
+    .join("");
+}
+
+/** The same without colours. */
+export function withoutPaint(text: string): string {
+  return text.replaceAll(new RegExp(PAINT, "g"), "");
+}

@@ -38,26 +38,33 @@ const SOME_ID = "019a9c4e-8d3b-7c10-9a53-0c5a8b1d2e3f";
 
 /** `top` shows the same columns. */
 export const runColumns: readonly Column<WorkflowSummary>[] = [
-  { title: "RUN", value: ({ id }) => id, isWhole: true },
   { title: "WORKFLOW", value: ({ name, version }) => `${name} v${version}` },
   {
     title: "STATUS",
     value: ({ status }) => status,
+    isWhole: true,
     paint: (text, { status }) => paintStatus(text, status),
   },
   {
     title: "NODES",
     value: ({ counts }) => `${counts.total - counts.open}/${counts.total}`,
     align: "right",
+    isWhole: true,
   },
-  { title: "STARTED", value: ({ startedAt }) => relativeText(startedAt) },
+  { title: "STARTED", value: ({ startedAt }) => relativeText(startedAt), isWhole: true },
   {
     title: "TOOK",
     value: ({ startedAt, endedAt }) =>
       endedAt === null ? "" : durationText(endedAt.getTime() - startedAt.getTime()),
     align: "right",
+    isWhole: true,
   },
   { title: "ERROR", value: ({ error }) => error?.code ?? "" },
+];
+
+const listColumns: readonly Column<WorkflowSummary>[] = [
+  { title: "RUN", value: ({ id }) => id, isWhole: true },
+  ...runColumns,
 ];
 
 interface ListOptions extends OperatorOptions {
@@ -98,7 +105,7 @@ function listCommand(): Command {
           ...(before !== undefined && { before }),
         });
         answer(options, runs, () =>
-          runs.length === 0 ? "no run" : tableLines(runColumns, runs, terminalWidth()).join("\n"),
+          runs.length === 0 ? "no run" : tableLines(listColumns, runs, terminalWidth()).join("\n"),
         );
       }),
     );

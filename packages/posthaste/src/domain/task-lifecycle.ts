@@ -54,6 +54,13 @@ export const TASK_TERMINAL_STATES: readonly TaskStatus[] = [
   "EXPIRED",
 ];
 
+/** An end that an operator may take back. */
+export type RetryableStatus = (typeof taskLifecycle)["retryEnded"]["from"][number];
+/** A status of a task that has not ended. */
+export type OpenStatus = Exclude<TaskStatus, RetryableStatus | typeof TaskStatus.COMPLETED>;
+
+export const RETRYABLE_STATES = taskLifecycle.retryEnded.from;
+
 export function isTerminal(status: TaskStatus): boolean {
   return TASK_TERMINAL_STATES.includes(status);
 }

@@ -128,26 +128,28 @@ function passesOf(
   retention: Retention,
 ): readonly PrunePass[] {
   const { tasks, tasksOfOwnId, workflows, scheduleFirings, ...byTime } = store.pruneRecords;
-  const [completedHours, failedHours] = taskHours(retention);
-  const oldest = (ask: typeof scheduleFirings, keepHours: number): PrunePass => {
-    return async () => {
+  const oldest =
+    (ask: typeof scheduleFirings, keepHours: number): PrunePass =>
+    async () => {
       const pruned = await ask(reads, keepHours, BATCH);
       // The oldest records are found without a stored place.
       return { pruned, reached: pruned < BATCH ? null : "" };
     };
-  };
-  if (category === "terminalRecords") {
-    const ofTasks = [tasks, tasksOfOwnId].map(
-      (pass) => (from: string | null) =>
-        pass(reads, { hours: [completedHours, failedHours], most: BATCH, from }),
-    );
-    if (completedHours === null) return ofTasks;
-    const ofRuns: PrunePass = (from) =>
-      workflows(reads, { hours: [completedHours], most: BATCH, from });
-    return [...ofTasks, ofRuns, oldest(scheduleFirings, completedHours)];
+  if (category !== "terminalRecords") {
+    const keepHours = retention[hoursByTime[category]];
+    return keepHours === null ? [] : [oldest(byTime[category], keepHours)];
   }
-  const keepHours = retention[hoursByTime[category]];
-  return keepHours === null ? [] : [oldest(byTime[category], keepHours)];
+  const [completedHours, failedHours] = taskHours(retention);
+  const ofTasks = [tasks, tasksOfOwnId].map(
+    (pass) => (from: string | null) =>
+      pass(reads, { hours: [completedHours, failedHours], most: BATCH, from }),
+  );
+  if (completedHours === null) return ofTasks;
+  return [
+    ...ofTasks,
+    (from) => workflows(reads, { hours: [completedHours], most: BATCH, from }),
+    oldest(scheduleFirings, completedHours),
+  ];
 }
 
 async function count(

@@ -1,4 +1,4 @@
-/** Pauses, resumes, triggers and deletes schedules for operators. Each is one transaction that locks its row. */
+/** The calls of operators on one schedule: pause, resume, trigger, delete. Each is one transaction that locks its row. */
 import type { Database } from "../database/database.ts";
 import { repeatSafely } from "../database/repeat-safely.ts";
 import { PosthasteError } from "../domain/errors.ts";

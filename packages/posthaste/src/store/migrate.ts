@@ -45,6 +45,12 @@ export async function migrate(
   }
 }
 
+/** The whole schema, in the transaction of the caller. */
+export async function makeSchema(connection: Connection, schema: string): Promise<void> {
+  await applyMigrations(connection, schema, migrations);
+  await applyFunctions(connection, schema, ownFunctions);
+}
+
 async function applyMigrations(
   connection: Connection,
   schema: string,

@@ -58,6 +58,11 @@ export function isStatementTimeout(error: unknown): boolean {
   return errorCode(error) === "57014";
 }
 
+/** The role may not do this. */
+export function isMissingRight(error: unknown): boolean {
+  return errorCode(error) === "42501";
+}
+
 /**
  * One clear line for a connection that could not be opened. `shown` is the URL with its password masked; the driver's
  * own error is not kept as `cause`, because it may carry the connection's parameters.
@@ -74,7 +79,7 @@ export function explainConnectError(error: unknown, shown: string): PosthasteErr
 
 /** Explains a statement that the role may not run: what PostgreSQL refused, and where grants come from. Other errors pass unchanged. */
 export function explainPermissionError(error: unknown): unknown {
-  if (errorCode(error) !== "42501") return error;
+  if (!isMissingRight(error)) return error;
   return new PosthasteError(
     "PERMISSION_DENIED",
     `${messageOf(error)}; expected the grants that \`posthaste roles\` prints: make the role of database.url a member of the producer, ` +

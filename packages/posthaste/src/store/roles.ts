@@ -100,7 +100,7 @@ begin
     to @producer;
 
   -- Moves tasks from state to state. Never changes what was sent or how something ended.
-  grant select on @schema.submissions, @schema.attempts, @schema.finished_tasks to @worker;
+  grant select on @schema.submissions, @schema.attempts, @schema.finished_tasks, @schema.task_retries to @worker;
   grant insert on @schema.attempts, @schema.finished_tasks to @worker;
   grant select, insert, update, delete on @schema.ready_tasks, @schema.active_tasks to @worker;
   grant select, insert, update on @schema.workers, @schema.task_definitions, @schema.progress to @worker;

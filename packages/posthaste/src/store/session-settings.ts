@@ -62,6 +62,9 @@ const everySession = {
   synchronous_commit: "on",
 };
 
+/** Each session sets these for itself, unless a pooler stands between. */
+export const ownSettings: readonly string[] = Object.keys(everySession);
+
 // A setting that this version of PostgreSQL does not know is left out. synchronous_commit is only ever raised: a role with
 // remote_apply keeps it.
 const SET = statement(sql`

@@ -4,13 +4,19 @@ import { storedClaims } from "./queries/claim/stored-claims.ts";
 import { lockCaps } from "./queries/claim/lock-caps.ts";
 import { startTasks } from "./queries/claim/start-tasks.ts";
 import { surveyLanes } from "./queries/claim/survey-lanes.ts";
+import { changeTasks } from "./queries/operate/change-tasks.ts";
+import { explainTask } from "./queries/operate/explain-task.ts";
+import { listTasks } from "./queries/operate/list-tasks.ts";
+import { matchTasks } from "./queries/operate/match-tasks.ts";
 import { operatorActions } from "./queries/operate/operator-actions.ts";
 import { retryTasks } from "./queries/operate/retry-tasks.ts";
 import { awaitResults } from "./queries/read/await-results.ts";
 import { cancelTask } from "./queries/settle/cancel-task.ts";
+import { readActivity } from "./queries/read/read-activity.ts";
 import { describeTasks } from "./queries/read/describe-tasks.ts";
 import { readTask } from "./queries/read/read-task.ts";
 import { readTimeline } from "./queries/read/read-timeline.ts";
+import { readWorkerConfigs } from "./queries/doctor/read-worker-configs.ts";
 import { expireNodes, expireTasks } from "./queries/recover/expire-tasks.ts";
 import { listRecoveries } from "./queries/recover/list-recoveries.ts";
 import { recoverTasks } from "./queries/recover/recover-tasks.ts";
@@ -95,10 +101,12 @@ export function createStore(schema: string) {
     readServerStart: readServerStart(text),
     listRecoveries: listRecoveries(text),
     listWorkers: listWorkers(text),
+    readWorkerConfigs: readWorkerConfigs(text),
     pauseQueues: pauseQueues(text),
     queuesInUse: queuesInUse(text),
     awaitResults: awaitResults(text),
     readTask: readTask(text),
+    readActivity: readActivity(text),
     readTimeline: readTimeline(text),
     readNodeResults: readNodeResults(text),
     readWorkflows: readWorkflows(text),
@@ -121,6 +129,10 @@ export function createStore(schema: string) {
     advanceWorkflows: advanceWorkflows(text),
     operatorActions: operatorActions(text),
     retryTasks: retryTasks(text),
+    changeTasks: changeTasks(text),
+    listTasks: listTasks(text),
+    explainTask: explainTask(text),
+    matchTasks: matchTasks(text),
     watchTasks: watchTasks(text),
     notifyQueues: notifyQueues(text),
     identifyDatabase,

@@ -3,6 +3,7 @@
  * was declared dead registers again under another id.
  */
 import { hostname } from "node:os";
+import { effectiveConfig } from "../config/settings.ts";
 import type { WorkerSettings } from "../config/worker-options.ts";
 import { despiteSilence } from "../database/despite-silence.ts";
 import { unavailable } from "../database/repeat-safely.ts";
@@ -139,6 +140,7 @@ async function register(
         taskNames: [...registry.keys()],
         concurrency: settings.concurrency,
         livenessKey,
+        config: effectiveConfig(config, settings),
         metadata: {
           role: settings.concurrency === 0 ? "scheduler" : "worker",
           node: process.version,

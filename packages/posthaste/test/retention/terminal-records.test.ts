@@ -39,6 +39,23 @@ describe("pruneRecords", () => {
     },
   );
 
+  test("deletes the retries of a task with it, and leaves a retried task that waits alone, however old", async () => {
+    const [waiting = "", ended = ""] = await addEnded(db, [
+      { ago: "60 days", status: "FAILED" },
+      { ago: "60 days", status: "FAILED" },
+    ]);
+    for (const id of [waiting, ended]) await db.sql("select posthaste.retry($1)", [id]);
+    await db.sql("select posthaste.fail($1, 'AGAIN')", [ended]);
+    await db.sql(
+      "update posthaste.finished_tasks set finished_at = now() - interval '59 days' where task_id = $1",
+      [ended],
+    );
+
+    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 1 });
+    expect(await kept()).toEqual([waiting]);
+    expect(await kept("task_retries")).toEqual([waiting]);
+  });
+
   test("keeps records for the configured hours", async () => {
     await addEnded(db, [{ ago: "2 hours" }, { ago: "59 minutes" }]);
     expect(await pruneOnce(db, { terminalRecordRetentionHours: 3 })).toMatchObject({

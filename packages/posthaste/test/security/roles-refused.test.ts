@@ -139,6 +139,7 @@ describe("functions", () => {
     "prune_ended_tasks_of_own_id",
     "prune_heartbeats",
     "prune_rollups",
+    "prune_schedule_firings",
     "prune_worker_states",
     "prune_workflows",
     "repair_workflow",

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { defineTask, fail, fixed, type Stats } from "../../src/index.ts";
 import { gate } from "../support/gate.ts";
+import { addActive } from "../store/task-rows.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
 
@@ -104,6 +105,33 @@ describe("rollups of a worker", () => {
     expect(stats?.wait.p50).toBeGreaterThan(400_000);
     expect(stats?.wait.p50).toBeLessThan(900_000);
     expect(stats?.run.p50).toBeLessThan(60_000);
+  });
+});
+
+describe("rollups of ends without an attempt", () => {
+  const task = defineTask({ name: "t", run: () => null });
+
+  test("count a cancellation, a verdict by SQL, and an expiry of maintenance in the statement that ends the task", async () => {
+    const app = db.app({ tasks: [task] });
+    await app.ensureSchema();
+    await (await app.send(task, null)).cancel();
+    const { id } = await app.send(task, null);
+    await db.sql(`select posthaste.fail($1, 'GONE')`, [id]);
+    await app.send(task, null, { goodUntil: new Date(Date.now() + 60_000) });
+    await db.sql(
+      `update posthaste.ready_tasks set good_until = now() where good_until is not null`,
+    );
+    const connection = await db.connect("reads");
+    expect(await db.store.expireTasks(connection, 10)).toHaveLength(1);
+    expect(ends(await app.admin.stats(), "t")).toEqual({ cancelled: 1, failed: 1, expired: 1 });
+  });
+
+  test("count a failure that a recovery writes", async () => {
+    await addActive(db, [{ heldMs: 1e7 }]);
+    const { recoveredCount } = await db.app().admin.recoverStaleRunning({ force: true });
+    expect(recoveredCount).toBe(1);
+    const [row] = await db.sql(`select sum(failed)::int as failed from posthaste.rollups`);
+    expect(row).toEqual({ failed: 1 });
   });
 });
 

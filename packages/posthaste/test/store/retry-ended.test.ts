@@ -252,4 +252,31 @@ describe("an end other than COMPLETED", () => {
       ]),
     );
   });
+
+  test("costs a completed task no byte of the log", async () => {
+    await db.sql(`
+      create table as_before as
+        select task_id, claim_id, worker_id, enqueued_at, claimed_at, started_at, finished_at, cancel_requested_at, attempt_no,
+               retry_count, crash_count, status, error_code, result, error
+          from posthaste.finished_tasks limit 0;
+      create unique index on as_before (task_id);
+      create index on as_before (finished_at) where task_id >= '04000000-0000-0000-0000-000000000000'`);
+    const bytes = async (table: string, id: string): Promise<number> => {
+      const [row] = await db.sql<{ "QUERY PLAN": [{ Plan: { "WAL Bytes": number } }] }>(
+        `explain (analyze, wal, format json)
+         insert into ${table} (task_id, claim_id, worker_id, started_at, finished_at, result)
+         values ('${id}', '${id}', '${id}', now(), now(), '1')`,
+      );
+      return row?.["QUERY PLAN"][0].Plan["WAL Bytes"] ?? 0;
+    };
+    const idOf = (n: number): string => `01900000-0000-7000-8000-${String(n).padStart(12, "0")}`;
+    for (const table of ["posthaste.finished_tasks", "as_before"]) await bytes(table, idOf(1));
+
+    expect(await bytes("posthaste.finished_tasks", idOf(2))).toBe(
+      await bytes("as_before", idOf(2)),
+    );
+    await db.sql(
+      "drop table as_before; delete from posthaste.finished_tasks where task_id < '02000000-0000-0000-0000-000000000000'",
+    );
+  });
 });

@@ -21,7 +21,10 @@ export interface Standby {
 }
 
 /** @param primary a server that is not disposable: a disposable one writes too little into its log */
-export async function startStandby(primary: { url: string; directory: string }): Promise<Standby> {
+export async function startStandby(
+  primary: { url: string; directory: string },
+  settings: Readonly<Record<string, string | number>> = {},
+): Promise<Standby> {
   const dir = mkdtempSync(join(tmpdir(), "posthaste-standby-"));
   const from = layoutOf(primary.directory);
   const to = layoutOf(dir);
@@ -42,7 +45,7 @@ export async function startStandby(primary: { url: string; directory: string }):
   appendFileSync(join(to.data, "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n`);
   const server = await useEmbeddedPostgres({
     dir,
-    settings: { hot_standby: "on", max_connections: 300 }, // at least as many as the primary, or it does not start
+    settings: { hot_standby: "on", max_connections: 300, ...settings }, // at least as many as the primary, or it does not start
   });
   const ask = (text: string): Promise<pg.QueryResult> =>
     withClient(server.url, (c) => c.query(text));

@@ -35,7 +35,11 @@ export function operatorActions(schema: SqlText) {
   const BEGIN = statement(sql`
     select id::text as "id", begun_at as "begunAt" from ${schema}.begin_action($1, $2, $3::jsonb, $4)`);
 
-  const END = statement(sql`select ${schema}.count_action($1::bigint, $2::int, true)`);
+  const END = statement(
+    sql`select ${schema}.count_action($1::bigint, $2::int, true) as "affected"`,
+  );
+
+  const NOW = statement(sql`select clock_timestamp() as "now"`);
 
   // Served by the primary key, or by operator_actions_target_idx.
   const LIST = statement(sql`
@@ -53,9 +57,15 @@ export function operatorActions(schema: SqlText) {
       if (row === undefined) throw new Error("begin_action() returned no row");
       return row;
     },
-    /** Adds what a statement of its own has not counted yet. */
-    async end(db: Db, id: string, more = 0): Promise<void> {
-      await db.query(END, [id, more]);
+    /** Adds what no statement has counted yet, and returns the sum. */
+    async end(db: Db, id: string, more: number): Promise<number> {
+      const [row] = await db.query<{ affected: number }>(END, [id, more]);
+      return row?.affected ?? 0;
+    },
+    /** The moment that a dry run of an action would have begun at. */
+    async now(db: Db): Promise<Date> {
+      const [row] = await db.query<{ now: Date }>(NOW);
+      return row?.now ?? new Date();
     },
     /** Latest first. */
     async list(db: Db, target: string | undefined, limit: number): Promise<OperatorAction[]> {

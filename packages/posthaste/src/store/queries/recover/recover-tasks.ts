@@ -11,6 +11,7 @@ import { attemptsSoFar } from "../claim/claim-rows.ts";
 import { placeInQueue } from "../send/place-in-queue.ts";
 import { CANCELLED_ERROR } from "../settle/complete-tasks.ts";
 import { nameOfEnd } from "../settle/name-of-end.ts";
+import { countEnds } from "../statistics/count-ends.ts";
 import {
   causeTexts,
   criteriaValues,
@@ -212,6 +213,8 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
         from verdict
         left join lateral ${nameOfEnd(schema, sql`verdict.task_id`)} as named on true
        where outcome <> 'PENDING'
+      returning name, queue, status
+    ), counted as (${countEnds(schema, sql`finished`)}
     ), attempted as (
       insert into ${schema}.attempts
         (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)

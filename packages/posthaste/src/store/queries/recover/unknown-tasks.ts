@@ -1,3 +1,4 @@
+import { countEnds } from "../statistics/count-ends.ts";
 import { sql, statement, uuidArray, type Db, type SqlText } from "../../sql.ts";
 import { isQueueOpen } from "../claim/pick-ready.ts";
 
@@ -159,6 +160,8 @@ export function unknownTasks(schema: SqlText) {
                                 'message', 'no worker has ever had a handler for a task named ' || to_json(meant.name)::text),
              meant.name, meant.queue
         from gone join meant using (task_id)
+      returning name, queue, status
+    ), counted as (${countEnds(schema, sql`ended`)}
     )
     select gone.task_id as "id", meant.name as "name", meant.queue as "queue", coalesce(gone.attempt_no, 0) as "attemptNo"
       from gone join meant using (task_id)`);

@@ -24,10 +24,10 @@ export function pruneRecords(schema: SqlText) {
     sql`select ${schema}.prune_worker_states($1::int, $2::int) as "pruned"`,
   );
 
+  const ROLLUPS = statement(sql`select ${schema}.prune_rollups($1::int, $2::int) as "pruned"`);
   const SCHEDULE_FIRINGS = statement(
     sql`select ${schema}.prune_schedule_firings($1::int, $2::int) as "pruned"`,
   );
-  const ROLLUPS = statement(sql`select ${schema}.prune_rollups($1::int, $2::int) as "pruned"`);
 
   const TASKS = statement(sql`
     select pruned as "pruned", reached::text as "reached"
@@ -100,8 +100,8 @@ export function pruneRecords(schema: SqlText) {
     /** Each takes the hours that are kept and the most rows of a table to delete. */
     heartbeats: figure(HEARTBEATS),
     workerStates: figure(WORKER_STATES),
-    rollups: figure(ROLLUPS),
     scheduleFirings: figure(SCHEDULE_FIRINGS),
+    rollups: figure(ROLLUPS),
     /** `hours`: those of COMPLETED tasks, and those of all others; null: they are kept forever. */
     tasks: batch(TASKS, "00000000-0000-0000-0000-000000000000"),
     tasksOfOwnId: batch(TASKS_OF_OWN_ID, "-infinity"),

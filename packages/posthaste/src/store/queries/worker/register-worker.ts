@@ -12,6 +12,8 @@ export interface WorkerRow {
   readonly concurrency: number;
   /** The advisory lock that shows that its process lives, held by the session that registers it; null: that session is not ours alone. */
   readonly livenessKey: number | null;
+  /** Its effective options, by path. */
+  readonly config: Readonly<Record<string, unknown>>;
   /** More about its process: the version of Node, the platform. */
   readonly metadata: Readonly<Record<string, string>>;
 }
@@ -19,8 +21,8 @@ export interface WorkerRow {
 export function registerWorker(schema: SqlText) {
   const REGISTER = statement(sql`
     insert into ${schema}.workers
-      (worker_id, name, hostname, pid, version, queues, task_names, concurrency, liveness_key, metadata, state)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'running')
+      (worker_id, name, hostname, pid, version, queues, task_names, concurrency, liveness_key, metadata, config, state)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'running')
     on conflict (worker_id) do update
        set state = 'running', last_heartbeat_at = clock_timestamp(), liveness_key = excluded.liveness_key
     returning (extract(epoch from statement_timestamp()) * 1000)::float8 as "serverMs"`);
@@ -44,6 +46,7 @@ export function registerWorker(schema: SqlText) {
         concurrency,
         row.livenessKey,
         JSON.stringify(row.metadata),
+        JSON.stringify(row.config),
       ]);
       return registered?.serverMs ?? Number.NaN;
     },
