@@ -1,27 +1,30 @@
-import { Option, type Command } from "commander";
-import { workerFields } from "../config/worker-options-fields.ts";
-import type { LogLevel } from "../config/worker-options.ts";
+import type { Command } from "commander";
+import { schedulerOptionNames, type SchedulerOptions } from "../config/worker-options.ts";
+import { LOG_FORMAT_VARIABLE } from "../runtime/default-logger.ts";
 import { loadApp } from "./load-app.ts";
 import { describedCommand } from "./operator-command.ts";
+import { workerFlags } from "./worker-flags.ts";
 
-interface SchedulerCommandOptions {
-  readonly name?: string;
-  readonly logLevel?: LogLevel;
+interface SchedulerCommandOptions extends SchedulerOptions {
+  readonly json?: true;
 }
 
+const moreHelp = `
+A flag wins over its environment variable.
+Exit codes: 0 stopped, 1 failed, 2 called wrongly.`;
+
 export function schedulerCommand(): Command {
-  return describedCommand("scheduler", {
+  const command = describedCommand("scheduler", {
     description: "store and fire the schedules of an app until SIGTERM or SIGINT, and run no task",
-    examples: ["scheduler app.ts", "scheduler app.ts --name clock-1 --log-level debug"],
-  })
-    .argument("<app>", "the file that exports the app, e.g. app.ts")
-    .option("-n, --name <text>", "the name of the scheduler in listings (default: host:pid)")
-    .addOption(
-      new Option("--log-level <level>", "the least level that is logged (default: info)").choices(
-        workerFields.logLevel.choices,
-      ),
-    )
-    .action(async (file: string, options: SchedulerCommandOptions) => {
+    examples: ["scheduler app.ts", "scheduler app.ts --name clock-1 --health-port 8080"],
+  }).argument("<app>", "the file that exports the app, e.g. app.ts");
+  for (const flag of workerFlags(schedulerOptionNames)) command.addOption(flag);
+  return command
+    .option("--json", "short for --log-format json")
+    .addHelpText("after", moreHelp)
+    .action(async (file: string, { json, ...options }: SchedulerCommandOptions) => {
+      const logFormat = json ? "json" : options.logFormat;
+      if (logFormat !== undefined) process.env[LOG_FORMAT_VARIABLE] = logFormat;
       const app = await loadApp(file);
       try {
         await app.runScheduler(options);

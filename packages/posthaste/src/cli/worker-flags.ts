@@ -10,8 +10,10 @@ const shortFlags: Readonly<Record<string, string>> = {
   name: "-n",
 };
 
-export function workerFlags(): Option[] {
-  return Object.entries(workerFields).map(([name, field]) => {
+/** @param only their names; default: all */
+export function workerFlags(only: readonly string[] = Object.keys(workerFields)): Option[] {
+  const fields = Object.entries(workerFields).filter(([name]) => only.includes(name));
+  return fields.map(([name, field]) => {
     const short = shortFlags[name] === undefined ? "" : `${shortFlags[name]}, `;
     const { placeholder, addTo } = flagOfKind(field);
     return new Option(`${short}${flagOf(name)} <${placeholder}>`, describe(field))

@@ -122,15 +122,18 @@ export function readWorkerOptions(
   return { settings, problems: options.problems };
 }
 
+/** The options of a worker that a scheduler alone has too. */
+export const schedulerOptionNames = ["healthPort", "logFormat", "logLevel", "name"] as const;
+
 /** The options of `app.scheduler()`, as those of a worker. */
-export type SchedulerOptions = Pick<WorkerOptions, "logLevel" | "name">;
+export type SchedulerOptions = Pick<WorkerOptions, (typeof schedulerOptionNames)[number]>;
 
 /** A worker that serves no queue and has no slot. */
 export function readSchedulerOptions(
   given: unknown,
   config: Config,
 ): { readonly settings: WorkerSettings; readonly problems: readonly Problem[] } {
-  const { problems } = new OptionReader("", given, ["logLevel", "name"]);
+  const { problems } = new OptionReader("", given, schedulerOptionNames);
   const read = readWorkerOptions(problems.length > 0 ? undefined : given, config, 1);
   const none = { queues: [], queueRanks: new Map(), queueCaps: new Map(), concurrency: 0 };
   return {

@@ -6,7 +6,7 @@ import type { FiringRow } from "../store/queries/schedule/write-firings.ts";
 import type { Outgoing } from "./compose-firing.ts";
 import type { StoredRules } from "./firing-rules.ts";
 
-/** So many failures in a row pause a schedule: with growing pauses some four minutes, longer than most deployments. */
+/** So many failures in a row pause a schedule: with growing pauses some five minutes, longer than most deployments. */
 export const MOST_FAILURES = 10;
 const LONGEST_RETRY_MS = 60_000;
 /** A slot that fires later than this was late: another process takes over after 2 s. */

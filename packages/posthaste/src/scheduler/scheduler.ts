@@ -32,8 +32,11 @@ export interface SchedulerSetup extends Omit<FiringParts, "link"> {
 /** After this time a process that does not lead fires, too. */
 const TAKE_OVER_MS = 2_000;
 const LOOK_EVERY_MS = 30_000;
-/** How often the end of a task is looked for that a buffered slot waits for. */
+/** How often the leader, and others, look for the end of a task that a buffered slot waits for. */
 const BUFFERED_EVERY_MS = 1_000;
+const OTHERS_BUFFERED_EVERY_MS = 5_000;
+/** Due schedules are locked by another process, which fires them, or hangs. */
+const LOCKED_MS = 250;
 /** How often the process says that these schedules are in its code: after 10 minutes of silence they are orphaned. */
 const LIST_EVERY_MS = 120_000;
 
@@ -113,24 +116,29 @@ export class Scheduler {
     }
     const look = await store.watchSchedules(reads, null, [...this.#except]);
     this.#reportOrphaned(look.orphaned);
-    const lateMs = isLeader() ? 0 : TAKE_OVER_MS;
+    const leads = isLeader();
+    const lateMs = leads ? 0 : TAKE_OVER_MS;
     const dueInMs = (look.dueInMs ?? Infinity) + lateMs;
-    if (dueInMs <= 0) await this.#fire({ lateMs });
-    if (look.hasBuffered && isLeader()) {
+    if (look.hasBuffered) {
       await this.#cancel(look.toCancel);
       await this.#fire("buffered");
     }
-    if (dueInMs <= 0) return 0;
-    return Math.min(dueInMs, look.hasBuffered ? BUFFERED_EVERY_MS : LOOK_EVERY_MS);
+    if (dueInMs <= 0) return (await this.#fire({ lateMs })) > 0 ? 0 : LOCKED_MS;
+    if (!look.hasBuffered) return Math.min(dueInMs, LOOK_EVERY_MS);
+    return Math.min(dueInMs, leads ? BUFFERED_EVERY_MS : OTHERS_BUFFERED_EVERY_MS);
   }
 
-  async #fire(which: { readonly lateMs: number } | "buffered"): Promise<void> {
+  /** Returns how many schedules it has looked at. */
+  async #fire(which: { readonly lateMs: number } | "buffered"): Promise<number> {
     let firings: Firings;
+    let count = 0;
     do {
       const question = { now: null, which, except: [...this.#except] };
       firings = await fireSchedules(this.#parts, question);
       this.#report(firings);
+      count += firings.plans.length + firings.unknown.length;
     } while (firings.isFull && !this.#isStopped);
+    return count;
   }
 
   #report(firings: Firings): void {

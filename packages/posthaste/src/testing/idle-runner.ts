@@ -84,7 +84,12 @@ export class IdleRunner {
       const wanted = [...(served.size === 0 ? queues : []), ...left.map(({ queue }) => queue)];
       const missing = [...new Set(wanted)].filter((queue) => !served.has(queue));
       if (missing.length > 0) {
-        const worker = app.worker({ queues: missing, concurrency, onBlocked: "report" });
+        const worker = app.worker({
+          queues: missing,
+          concurrency,
+          onBlocked: "report",
+          scheduler: false, // a test triggers its schedules
+        });
         workers.push(worker);
         await worker.start();
         // The start of the worker does not count against the limit.

@@ -129,6 +129,8 @@ async function register(
       const session = await database.reads.connection();
       const livenessKey = session.isOurs ? await store.liveness.takeLock(session) : null;
       await store.storeDefinitions(session, definitions);
+      // A schedule that is refused ends the start: no row of a worker stays behind.
+      if (settings.scheduler) await storeSchedules();
       const askedAt = performance.now();
       const serverMs = await store.registerWorker.register(session, {
         workerId,
@@ -147,7 +149,6 @@ async function register(
           platform: `${process.platform} ${process.arch}`,
         },
       });
-      if (settings.scheduler) await storeSchedules();
       outage.over();
       const clockAheadMs = serverMs - (askedAt + performance.now()) / 2;
       return { hasLock: livenessKey !== null, clockAheadMs };
