@@ -80,7 +80,7 @@ test("workers sweep recovers the tasks of a silent worker, recoveries list and t
   ]);
   expect((await posthaste("recoveries", "list")).stdout).toContain(id);
   const { stdout } = await posthaste("tasks", "show", id);
-  expect(stdout).toMatch(/recovered +\d+ +worker silent; decision: requeue, by an operator/);
+  expect(stdout).toMatch(/recovered +\d+ +worker silent; requeue, decided by an operator/);
 });
 
 test("prune needs the app, whose retention decides", async () => {
