@@ -110,3 +110,15 @@ test("--schema leads to another schema, which has to be migrated", async () => {
   expect(code).toBe(1);
   expect(await db.sql("select from pg_namespace where nspname = 'elsewhere'")).toEqual([]);
 });
+
+test("--app brings schema and config of the app, and migrates nothing", async () => {
+  const file = appFile(
+    "elsewhere.ts",
+    `import { posthaste } from "posthaste";
+     export const app = posthaste({ schema: "elsewhere" });`,
+  );
+  const { code, stderr } = await posthaste("queues", "list", "--app", file);
+  expect(stderr).toContain('the schema "elsewhere" lacks');
+  expect(code).toBe(1);
+  expect(await db.sql("select from pg_namespace where nspname = 'elsewhere'")).toEqual([]);
+});

@@ -43,7 +43,7 @@ interface Selection {
 
 export type Effect = "quit" | "interrupt" | "suspend" | "refresh" | { readonly open: Target };
 
-/** What a sparkline shows. */
+/** Kept for the sparklines. */
 const MOST_RATES = 30;
 /** Rows that a page key goes, and lines. */
 const PAGE = 10;
