@@ -21,6 +21,8 @@ export interface TopOptions {
 
 /** Ages grow between two snapshots. */
 const REDRAW_MS = 1_000;
+/** The queues are counted from end to end: with millions of tasks top reads less often, and takes at most this share of a session. */
+const MOST_LOAD = 0.1;
 
 /** Resolves when the user quits; the terminal is restored then, and whatever else ends it. */
 export async function runTop(app: Posthaste, options: TopOptions): Promise<void> {
@@ -70,11 +72,16 @@ class Top {
 
   async #round(): Promise<void> {
     this.#draw();
+    const startedAt = performance.now();
     // A database that does not answer must not keep the user from quitting.
     if (!this.#state.isFrozen) await Promise.race([this.#refresh(), this.#ended]);
     this.#draw();
+    const tookMs = performance.now() - startedAt;
     this.#awake = new AbortController();
-    await pause(this.#options.everyMs, AbortSignal.any([this.#awake.signal, this.#over.signal]));
+    await pause(
+      Math.max(this.#options.everyMs, tookMs / MOST_LOAD),
+      AbortSignal.any([this.#awake.signal, this.#over.signal]),
+    );
   }
 
   async #refresh(): Promise<void> {
