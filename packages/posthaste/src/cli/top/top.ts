@@ -40,6 +40,8 @@ class Top {
   });
   #awake = new AbortController();
   #isInterrupted = false;
+  /** How long the last snapshot took; 0 if it failed. */
+  #tookMs = 0;
   #state: TopState;
 
   constructor(app: Posthaste, options: TopOptions) {
@@ -72,21 +74,22 @@ class Top {
 
   async #round(): Promise<void> {
     this.#draw();
-    const startedAt = performance.now();
     // A database that does not answer must not keep the user from quitting.
     if (!this.#state.isFrozen) await Promise.race([this.#refresh(), this.#ended]);
     this.#draw();
-    const tookMs = performance.now() - startedAt;
     this.#awake = new AbortController();
     await pause(
-      Math.max(this.#options.everyMs, tookMs / MOST_LOAD),
+      Math.max(this.#options.everyMs, this.#tookMs / MOST_LOAD),
       AbortSignal.any([this.#awake.signal, this.#over.signal]),
     );
   }
 
   async #refresh(): Promise<void> {
+    const startedAt = performance.now();
+    this.#tookMs = 0;
     try {
       this.#state = withSnapshot(this.#state, await takeSnapshot(this.#app));
+      this.#tookMs = performance.now() - startedAt;
       const { view } = this.#state;
       if (view.kind === "detail") await this.#open(view.target);
     } catch (error) {
