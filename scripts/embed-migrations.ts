@@ -19,6 +19,8 @@ const TOPICS = [
   "workflow_retry",
   "workflow_repair",
   "retention",
+  "rollups",
+  "operators",
 ];
 
 const migrations = filesIn("migrations").map(({ name, source }) => ({

@@ -7,7 +7,10 @@ import { pathToFileURL } from "node:url";
 import { taskLifecycle } from "../packages/posthaste/src/domain/task-lifecycle.ts";
 
 export type Edges = Readonly<
-  Record<string, { readonly from: readonly string[]; readonly to: string }>
+  Record<
+    string,
+    { readonly from: readonly string[]; readonly to: string; readonly isOperators?: true }
+  >
 >;
 
 const target = new URL("../ARCHITECTURE.md", import.meta.url);
@@ -15,16 +18,21 @@ const target = new URL("../ARCHITECTURE.md", import.meta.url);
 const BEGIN = "<!-- lifecycle diagram: made by scripts/lifecycle-diagram.ts, do not edit -->";
 const END = "<!-- lifecycle diagram: end -->";
 
-/** A Mermaid state diagram. Edges with the same ends share one arrow, or the picture is a thicket. */
+/**
+ * A Mermaid state diagram. Edges with the same ends share one arrow, or the picture is a thicket. A status is terminal if only an
+ * operator's edge leaves it.
+ */
 export function diagramOf(edges: Edges): string {
   const arrows = new Map<string, string[]>();
-  for (const [edge, { from, to }] of Object.entries(edges)) {
+  for (const [edge, { from, to, isOperators = false }] of Object.entries(edges)) {
     for (const source of from.length === 0 ? ["[*]"] : from) {
       const arrow = `${source} --> ${to}`;
-      arrows.set(arrow, [...(arrows.get(arrow) ?? []), edge]);
+      arrows.set(arrow, [...(arrows.get(arrow) ?? []), isOperators ? `${edge} (operator)` : edge]);
     }
   }
-  const left = new Set(Object.values(edges).flatMap(({ from }) => from));
+  const left = new Set(
+    Object.values(edges).flatMap(({ from, isOperators }) => (isOperators ? [] : from)),
+  );
   const reached = new Set(Object.values(edges).map(({ to }) => to));
   const terminal = [...reached].filter((status) => !left.has(status));
   const lines = [

@@ -24,6 +24,7 @@ const namesOf: Readonly<Record<Subject, readonly string[]>> = {
   tasks: ["name"],
   worker: ["worker"],
   workflow: ["workflowId"],
+  schedule: ["schedule"],
   process: ["pid"],
   app: [],
 };

@@ -4,7 +4,7 @@
  */
 
 /** What a message must name in its fields. */
-export type Subject = "task" | "tasks" | "worker" | "workflow" | "process" | "app";
+export type Subject = "task" | "tasks" | "worker" | "workflow" | "schedule" | "process" | "app";
 
 export interface MessageEntry {
   readonly about: Subject;
@@ -594,6 +594,61 @@ const workflows: Topic = {
   },
 };
 
+const schedules: Topic = {
+  title: "Schedules",
+  messages: {
+    "schedule fired": {
+      about: "schedule",
+      when: "At level debug: a slot fired, and that is committed.",
+      meaning: "`task` was sent, or `run` was started. `next` is the next slot.",
+      action: nothing,
+    },
+    "schedule fired late": {
+      about: "schedule",
+      when: "A slot fired 5 s late or more; `slots` of them at once.",
+      meaning: "No scheduler was there in time, or it was busy.",
+      action: "Look for stopped workers and slow statements around `slot`.",
+    },
+    "slots of a schedule missed; they do not fire": {
+      about: "schedule",
+      when: "Slots passed while no scheduler ran, or the schedule could not fire.",
+      meaning: "By its policy `missed` the slots between `from` and `to` do not fire.",
+      action:
+        'Set `missed: "latest"` or `"all"` if they should; trigger the schedule by hand if one has to.',
+    },
+    "schedule could not fire; retrying": {
+      about: "schedule",
+      when: "Its definition refused the stored input, or PostgreSQL refused the task.",
+      meaning: "The slot is tried again after `retryInMs`, perhaps by another process.",
+      action: "Read `error`. During a deployment an older process may not take a new input.",
+    },
+    "schedule paused after too many failures; resume it when they are fixed": {
+      about: "schedule",
+      when: "It could not fire ten times in a row.",
+      meaning: "It does not fire any more.",
+      action: "Read `error`, correct the definition, then `posthaste schedules resume`.",
+    },
+    "schedule orphaned; it does not fire until a living process has it in its code": {
+      about: "schedule",
+      when: "No worker or scheduler has listed it for 10 minutes.",
+      meaning: "It was removed from the code, or the processes that have it are gone.",
+      action: "Delete it if it was removed; else start a worker that has it.",
+    },
+    "schedule has a pattern or policy that this version does not know; leaving it to newer ones": {
+      about: "schedule",
+      when: "A due schedule was written by a newer version, or its time zone is unknown here.",
+      meaning: "This process does not fire it. Others may.",
+      action: "Update the process.",
+    },
+    "scheduler could not fire; retrying": {
+      about: "app",
+      when: "A statement of the scheduler failed.",
+      meaning: "It is tried again after `retryInMs`. Due slots fire late.",
+      action: "Read `error`. While the database is away, nothing.",
+    },
+  },
+};
+
 const sending: Topic = {
   title: "Sending and waiting for results",
   messages: {
@@ -780,6 +835,7 @@ export const topics: readonly Topic[] = [
   liveness,
   recovery,
   workflows,
+  schedules,
   sending,
   hooks,
   app,

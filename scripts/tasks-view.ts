@@ -1,14 +1,14 @@
 /**
- * The view "tasks", written from one table of columns into migrations/0001_tasks.sql, between two marker comments: eight
- * branches of 33 columns each, which a union compares by position. `--check` only compares, for CI.
+ * The view "tasks", written from one table of columns into the last migration that changes it, between two marker comments: eight
+ * branches of 34 columns each, which a union compares by position. `--check` only compares, for CI.
  *
- * A released migration is never edited. To change the view then, let `target` be a new migration with the two markers and
- * `create or replace view`, and add columns at the end.
+ * A released migration is never edited. To change the view then, let `target` be a new migration with the two markers, and add
+ * columns at the end.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const target = new URL("../packages/posthaste/migrations/0001_tasks.sql", import.meta.url);
+const target = new URL("../packages/posthaste/migrations/0005_operators.sql", import.meta.url);
 
 const BEGIN = "-- view: made by scripts/tasks-view.ts, do not edit";
 const END = "-- view: end";
@@ -48,6 +48,10 @@ const branches: readonly { status: string; place: Place; from: string }[] = [
 const LAST_ATTEMPT_ERROR =
   "(select t.error from @schema.attempts t where t.task_id = s.task_id order by t.attempt_no desc limit 1)";
 
+/** The deadline of an ended task: that of its last retry that set one, or the one it was sent with. */
+const DEADLINE =
+  "coalesce((select t.good_until from @schema.task_retries t where t.task_id = s.task_id and t.good_until is not null order by t.id desc limit 1), s.good_until)";
+
 /** A name, its type, and where it comes from: the submission, or by the table of the moving row; null where nothing is said. */
 const columns: readonly [
   name: string,
@@ -57,7 +61,11 @@ const columns: readonly [
   ["id", "uuid", "s.task_id"],
   ["name", "text", "s.name"],
   ["queue", "text", "s.queue"],
-  ["priority", "smallint", "s.priority"],
+  [
+    "priority",
+    "smallint",
+    { waiting: "r.priority", returned: "r.priority", active: "s.priority", finished: "s.priority" },
+  ],
   ["status", "text", (status) => `'${status}'::text`],
   ["input", "jsonb", "s.input::jsonb"],
   ["options", "jsonb", "s.options"],
@@ -96,7 +104,16 @@ const columns: readonly [
       finished: "case when f.retry_count > 0 then f.enqueued_at end",
     },
   ],
-  ["good_until", "timestamptz", "s.good_until"],
+  [
+    "good_until",
+    "timestamptz",
+    {
+      waiting: "r.good_until",
+      returned: "r.good_until",
+      active: "a.good_until",
+      finished: DEADLINE,
+    },
+  ],
   [
     "cancel_requested_at",
     "timestamptz",
@@ -132,6 +149,7 @@ const columns: readonly [
   ],
   ["workflow_id", "uuid", "s.workflow_id"],
   ["node", "text", "s.node"],
+  ["copy_of", "uuid", "s.copy_of"],
 ];
 
 function joined(table: string, condition: string): string {
@@ -162,7 +180,7 @@ function viewText(): string {
     });
     return `select ${wrapped(list)}\n${from}`;
   });
-  return `create view @schema.tasks as\n${selects.join("\nunion all\n")};`;
+  return `create or replace view @schema.tasks as\n${selects.join("\nunion all\n")};`;
 }
 
 /** Lines of at most 120 characters, the second and later ones under the first column. */
@@ -188,7 +206,7 @@ function main(): void {
   const text = withView(document);
   if (!process.argv.includes("--check")) writeFileSync(target, text);
   else if (document !== text) {
-    console.error("the view in 0001_tasks.sql is out of date: run `npm run migrations`");
+    console.error("the view in 0005_operators.sql is out of date: run `npm run migrations`");
     process.exitCode = 1;
   }
 }

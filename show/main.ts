@@ -6,6 +6,7 @@ import endDescendantsWithThisProcess from "../packages/posthaste/test/support/en
 import { edges } from "./edges.ts";
 import { foundation } from "./foundation.ts";
 import { house } from "./house.ts";
+import { operate } from "./operate.ts";
 import { recovery } from "./recovery.ts";
 import type { Shows } from "./show.ts";
 import { speed } from "./speed.ts";
@@ -22,6 +23,7 @@ const areas: Readonly<Record<string, Shows>> = {
   trust,
   house,
   edges,
+  operate,
 };
 
 const [wanted] = process.argv.slice(2);

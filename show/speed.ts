@@ -35,7 +35,7 @@ async function page(): Promise<void> {
   figure("rows of the stored run that the page lacks", missing, []);
   for (const heading of [
     "How to repeat it",
-    "What bounds us now",
+    "Bottlenecks",
     "What would be next",
     "Where a peer is better",
   ])

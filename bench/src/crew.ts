@@ -76,10 +76,15 @@ export class Crew {
     capMs: number,
   ): Promise<Cost & { runs: number }> {
     const cap = sleep(capMs, undefined, { ref: false });
+    const stopCold = warmUp === 0 ? await meter.start() : undefined;
+    const goneAt = performance.timeOrigin + performance.now();
+    let [startedAt, runsBefore, cpuBefore] = [goneAt, this.runs, this.cpuUs];
     this.go();
-    await Promise.race([this.#until(warmUp), cap]);
-    const [runsBefore, cpuBefore, startedAt] = [this.runs, this.cpuUs, this.#lastRunAt];
-    const stop = await meter.start();
+    if (warmUp > 0) {
+      await Promise.race([this.#until(warmUp), cap]);
+      [startedAt, runsBefore, cpuBefore] = [this.#lastRunAt, this.runs, this.cpuUs];
+    }
+    const stop = stopCold ?? (await meter.start());
     await Promise.race([this.#until(warmUp + count), cap]);
     const cost = await stop();
     // Reports come every few milliseconds, and would make the fastest look slower: the members' own clocks count.

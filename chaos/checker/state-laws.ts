@@ -24,12 +24,16 @@ export const stateLaws: readonly Law[] = [
         from (select task_id from chaos.acknowledged except select task_id from posthaste.submissions) as missing`,
   },
   {
-    says: "no terminal state changes",
+    says: "a terminal state changes only by an operator's retry, and COMPLETED never",
     broken: `
       select task_id::text as task, min(seq) as seq, string_agg(op || ' ' || status, ', ' order by seq) as detail
-        from chaos.journal
+        from chaos.journal j
        where status in (${TERMINAL})
-       group by task_id having count(*) > 1 or min(op) <> 'in'`,
+       group by task_id
+      having count(*) filter (where op = 'change' or (op = 'out' and status = 'COMPLETED')) > 0
+          or count(*) filter (where op = 'in') > count(*) filter (where op = 'out') + 1
+          or count(*) filter (where op = 'out') <> (
+            select count(*) from posthaste.task_retries t where t.task_id = j.task_id)`,
   },
   {
     says: "only edges of the lifecycle occur",
@@ -58,7 +62,8 @@ export const stateLaws: readonly Law[] = [
     broken: `
       select c.task_id::text as task, null::bigint as seq, c.answer || ', and yet ' || coalesce(f.status, 'COMPLETED') as detail
         from chaos.cancels c join posthaste.finished_tasks f using (task_id)
-       where c.answer in ('cancelled', 'requested') and f.status is distinct from 'CANCELLED'`,
+       where c.answer in ('cancelled', 'requested') and f.status is distinct from 'CANCELLED'
+         and not exists (select from posthaste.task_retries t where t.task_id = c.task_id and t.status = 'CANCELLED')`,
   },
   {
     says: "whoever waited read what is stored",
@@ -66,10 +71,14 @@ export const stateLaws: readonly Law[] = [
       select w.task_id::text as task, null::bigint as seq, 'read ' || w.result::text || ', stored ' || coalesce(f.status, case when f.task_id is null then 'nothing' else 'COMPLETED' end)
              || coalesce(' ' || f.result::text, '') || coalesce(' ' || f.error_code, '') as detail
         from chaos.waits w left join posthaste.finished_tasks f using (task_id)
-       where f.task_id is null
+       where (f.task_id is null
           or (w.result -> 'ok')::boolean <> (f.status is null)
           or ((w.result -> 'ok')::boolean and w.result -> 'value' is distinct from f.result)
-          or (not (w.result -> 'ok')::boolean and w.result -> 'error' ->> 'code' is distinct from f.error_code)`,
+          or (not (w.result -> 'ok')::boolean and w.result -> 'error' ->> 'code' is distinct from f.error_code))
+         -- An end that an operator took back stands for those who had read it.
+         and not exists (
+           select from posthaste.task_retries t
+            where t.task_id = w.task_id and t.error_code = w.result -> 'error' ->> 'code')`,
   },
 ];
 

@@ -39,7 +39,10 @@ export const timeLaws: readonly Law[] = [
     broken: `
       select e.task_id::text as task, e.seq, 'started ' || e.started_at || ', good until ' || s.good_until as detail
         from chaos.edges e join posthaste.submissions s using (task_id)
-       where e.to_status = 'RUNNING' and e.started_at > s.good_until`,
+       where e.to_status = 'RUNNING'
+         and e.started_at > coalesce(
+           (select t.good_until from posthaste.task_retries t
+             where t.task_id = s.task_id and t.good_until is not null order by t.id desc limit 1), s.good_until)`,
   },
   {
     says: "nothing starts after it was cancelled",
@@ -48,7 +51,11 @@ export const timeLaws: readonly Law[] = [
         from chaos.edges e
         join (select task_id, min(seq) as seq from chaos.journal where cancel_requested_at is not null group by task_id) as asked
           using (task_id)
-       where e.to_status in ('CLAIMED', 'RUNNING') and e.seq > asked.seq`,
+       where e.to_status in ('CLAIMED', 'RUNNING') and e.seq > asked.seq
+         -- An operator's retry takes a cancellation back.
+         and not exists (
+           select from chaos.journal j
+            where j.task_id = e.task_id and j.op = 'out' and j.status = 'CANCELLED' and j.seq between asked.seq and e.seq)`,
   },
   {
     says: "nothing is claimed before its time",
@@ -60,7 +67,8 @@ export const timeLaws: readonly Law[] = [
       union all
       select e.task_id::text, e.seq, 'claimed ' || coalesce(e.claimed_at, e.started_at) || ', first due ' || s.run_at
         from chaos.edges e join posthaste.submissions s using (task_id)
-       where e.to_status in ('CLAIMED', 'RUNNING') and coalesce(e.claimed_at, e.started_at) < s.run_at`,
+       where e.to_status in ('CLAIMED', 'RUNNING') and coalesce(e.claimed_at, e.started_at) < s.run_at
+         and e.task_id not in (select task_id from posthaste.task_retries)`,
   },
   {
     // A begin counts from when it was written, an end from its commit: strict, and never too strict, because who counts

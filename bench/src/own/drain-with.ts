@@ -40,15 +40,17 @@ export function startCrew({
 
 export async function drainWith({
   count,
-  ...size
+  ...asked
 }: CrewSize & { count: number }): Promise<Drained> {
-  const crew = await startCrew(size);
-  const meter = await openMeter(size.site, "postgres");
+  const crew = await startCrew(asked);
+  const meter = await openMeter(asked.site, "postgres");
   try {
     // Both sides of a comparison begin right after one, whichever was filled or drained last. `fill` has vacuumed, so there
     // are no hint bits left to set.
     await meter.checkpoint();
-    const { runs, seconds, node, server } = await crew.drain(meter, count, CAP_MS);
+    const warmUp = Math.floor(count / 10);
+    const size = { warmUp, count: count - warmUp };
+    const { runs, seconds, node, server } = await crew.drain(meter, size, CAP_MS);
     return { rate: runs / seconds, coresBusy: (node + server) / seconds / 1e6 };
   } finally {
     await crew.stop();

@@ -236,7 +236,10 @@ async function sendAndDrain(site: Site, payloads: readonly Payload[]) {
     const stop = await meter.start();
     await sender.sendBulk(payloads);
     const sent = await stop();
-    return { sent, drained: await crew.drain(meter, payloads.length, 60_000) };
+    return {
+      sent,
+      drained: await crew.drain(meter, { warmUp: 0, count: payloads.length }, 60_000),
+    };
   } finally {
     await crew.stop();
     await meter.close();

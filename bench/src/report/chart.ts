@@ -37,7 +37,7 @@ const panels: readonly Panel[] = [
   },
   {
     title: "From send to start",
-    subtitle: "sender and worker in two processes, median at 20 tasks a second; less is better",
+    subtitle: "sender and worker in two processes; less is better",
     unit: " ms",
     phase: "send to start at 20/s, two processes",
     metric: "start p50 ms",
@@ -45,7 +45,7 @@ const panels: readonly Panel[] = [
   },
   {
     title: "Round trips",
-    subtitle: "16 callers send and wait for the result, the worker in another process",
+    subtitle: "16 callers, the worker in another process",
     unit: "/s",
     phase: "round trips, 16 callers, two processes",
     metric: "round trips/s",

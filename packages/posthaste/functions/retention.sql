@@ -61,21 +61,39 @@ end
 $$;
 revoke all on function @schema.prune_worker_states(integer, integer) from public;
 
--- Tasks that ended before the cutoff, found by their ids, which are in the order of sending: a task that ended before the cutoff was
--- sent before it. So two ranges of finished_tasks_id_idx are read: ids from before the cutoff, and ids from the future, which exist
--- only if a caller chose them or its clock is wrong. Tasks of a workflow stay with their workflow.
---   start: where an earlier call stopped, so that remaining tasks (sent long ago, ended lately) are read once. A call reads ten
---   times the rows that it may delete.
+-- Firings of schedules. Served by schedule_firings_time_idx.
+create or replace function @schema.prune_schedule_firings(keep_hours integer, most integer) returns integer
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
+declare
+  cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
+  pruned integer;
+begin
+  delete from @schema.schedule_firings
+   where ctid = any (array(
+     select ctid from @schema.schedule_firings where fired_at < cutoff order by fired_at limit most for update skip locked));
+  get diagnostics pruned = row_count;
+  return pruned;
+end
+$$;
+revoke all on function @schema.prune_schedule_firings(integer, integer) from public;
+
+-- Tasks that ended longer ago than they are kept: the hours of their definition, else those of their status. They are found by their
+-- ids, which are in the order of sending: a task that ended before the cutoff was
+-- sent before it. So two ranges of finished_tasks_id_idx are read: ids from before the cutoff of the shortest hours, and ids from the
+-- future, which exist only if a caller chose them or its clock is wrong. Tasks of a workflow stay with their workflow.
+--   completed_hours, failed_hours: null means forever. failed_hours are for FAILED, CANCELLED and EXPIRED.
+--   start: where an earlier call stopped, so that remaining tasks (sent long ago, ended lately or kept longer) are read once. A call
+--   reads ten times the rows that it may delete.
 --   reached: where the next call continues. Null: there are no more.
-create or replace function @schema.prune_tasks(
-  keep_hours integer, most integer, start uuid default '00000000-0000-0000-0000-000000000000',
-  out pruned integer, out reached uuid
+create or replace function @schema.prune_ended_tasks(
+  completed_hours integer, failed_hours integer, most integer,
+  start uuid default '00000000-0000-0000-0000-000000000000', out pruned integer, out reached uuid
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off as $$
 declare
-  cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
+  cutoff constant timestamptz := @schema.first_retention_cutoff(completed_hours, failed_hours);
   sent_later constant uuid := @schema.first_id_at(cutoff);
   -- Clocks differ a little, and recent tasks need not be read.
   ahead constant uuid := @schema.first_id_at(statement_timestamp() + interval '1 hour');
@@ -86,17 +104,24 @@ declare
   places tid[];
   ids uuid[];
 begin
+  pruned := 0;
+  if cutoff is null then return; end if;
   select task_id into walk_end
     from @schema.finished_tasks
    where task_id >= walk_from and task_id < stretch_end
    order by task_id offset 10 * most limit 1;
+  -- A kept task is not locked: the lateral query of the lock has the condition.
   select coalesce(array_agg(place), '{}'), coalesce(array_agg(task_id), '{}') into places, ids
     from (
       select ended.ctid as place, ended.task_id
         from @schema.finished_tasks as ended
        cross join lateral (
          select from @schema.submissions
-          where task_id = ended.task_id and workflow_id is null for update skip locked
+          where task_id = ended.task_id and workflow_id is null
+            and ended.finished_at < statement_timestamp() - interval '1 hour' * coalesce(
+                  (select keep_hours from @schema.task_definitions where name = submissions.name),
+                  case when ended.status is null then completed_hours else failed_hours end)
+            for update skip locked
        ) as sent
        where ended.task_id >= walk_from and ended.task_id < coalesce(walk_end, stretch_end)
          and ended.finished_at < cutoff
@@ -111,28 +136,35 @@ begin
                   when is_first then ahead end;
 end
 $$;
-revoke all on function @schema.prune_tasks(integer, integer, uuid) from public;
+revoke all on function @schema.prune_ended_tasks(integer, integer, integer, uuid) from public;
 
 -- The same for ids that are in no order, oldest first. Served by finished_tasks_own_id_idx.
-create or replace function @schema.prune_tasks_of_own_id(
-  keep_hours integer, most integer, since timestamptz default '-infinity', out pruned integer, out reached timestamptz
+create or replace function @schema.prune_ended_tasks_of_own_id(
+  completed_hours integer, failed_hours integer, most integer, since timestamptz default '-infinity',
+  out pruned integer, out reached timestamptz
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_bitmapscan = off as $$
 declare
-  cutoff constant timestamptz := @schema.retention_cutoff(keep_hours);
+  cutoff constant timestamptz := @schema.first_retention_cutoff(completed_hours, failed_hours);
   latest timestamptz;
   places tid[];
   ids uuid[];
 begin
+  pruned := 0;
+  if cutoff is null then return; end if;
   select coalesce(array_agg(place), '{}'), coalesce(array_agg(task_id), '{}'), max(finished_at) into places, ids, latest
     from (
       select ended.ctid as place, ended.task_id, ended.finished_at
         from @schema.finished_tasks as ended
        cross join lateral (
          select from @schema.submissions
-          where task_id = ended.task_id and workflow_id is null for update skip locked
+          where task_id = ended.task_id and workflow_id is null
+            and ended.finished_at < statement_timestamp() - interval '1 hour' * coalesce(
+                  (select keep_hours from @schema.task_definitions where name = submissions.name),
+                  case when ended.status is null then completed_hours else failed_hours end)
+            for update skip locked
        ) as sent
        where ended.task_id >= '04000000-0000-0000-0000-000000000000'
          and ended.finished_at >= since and ended.finished_at < cutoff
@@ -145,7 +177,7 @@ begin
   reached := case when pruned = most then latest end;
 end
 $$;
-revoke all on function @schema.prune_tasks_of_own_id(integer, integer, timestamptz) from public;
+revoke all on function @schema.prune_ended_tasks_of_own_id(integer, integer, integer, timestamptz) from public;
 
 -- Runs that ended longer ago than that and are nested in no other, oldest first. Served by workflow_states_ended_idx,
 -- workflows_parent_idx and primary keys. A tree is deleted as a whole; a call takes no further
@@ -228,6 +260,16 @@ begin
 end
 $$;
 
+-- That of the shortest hours that any task is kept. Null: all are kept forever.
+create or replace function @schema.first_retention_cutoff(completed_hours integer, failed_hours integer) returns timestamptz
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  shortest constant integer := least(completed_hours, failed_hours, (select min(keep_hours) from @schema.task_definitions));
+begin
+  return case when shortest is not null then @schema.retention_cutoff(shortest) end;
+end
+$$;
+
 -- The first id of version 7 that could be made at this moment.
 create or replace function @schema.first_id_at(moment timestamptz) returns uuid
 language sql stable strict parallel safe set search_path = pg_catalog, pg_temp
@@ -241,5 +283,6 @@ begin
   delete from @schema.submissions where task_id = any (ids);
   delete from @schema.attempts where task_id = any (ids);
   delete from @schema.progress where task_id = any (ids);
+  delete from @schema.task_retries where task_id = any (ids);
 end
 $$;

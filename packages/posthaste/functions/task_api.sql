@@ -1,7 +1,7 @@
 -- The small public SQL API: a trigger, another language or an operator with psql can send, cancel, requeue and fail.
 --
 -- cancel() runs with the rights of its owner: who may cancel a task must not be able to delete it, or to write a result. So do
--- the functions that start, steer, advance and repair runs, and those that prune. Each of them says `security definer`, pins
+-- those that pause and resume a queue, the functions that start, steer, advance and repair runs, and those that prune. Each of them says `security definer`, pins
 -- search_path, and is taken from PUBLIC, which PostgreSQL lets call every new function; `posthaste roles` grants it.
 
 -- Sends a task; its worker is woken when the caller's transaction commits. The same name and key return the same task.
@@ -161,10 +161,16 @@ begin
   end if;
   insert into @schema.finished_tasks
     (task_id, status, enqueued_at, claimed_at, started_at, finished_at, worker_id, attempt_no, retry_count, crash_count,
-     cancel_requested_at, error_code, error)
-  values (ended.task_id, end_status, ended.enqueued_at, ended.claimed_at, ended.started_at, clock_timestamp(),
-          ended.worker_id, ended.attempt_no, ended.retry_count, ended.crash_count, ended.cancel_requested_at,
-          end_error ->> 'code', end_error);
+     cancel_requested_at, error_code, error, name, queue)
+  select ended.task_id, end_status, ended.enqueued_at, ended.claimed_at, ended.started_at, clock_timestamp(),
+         ended.worker_id, ended.attempt_no, ended.retry_count, ended.crash_count, ended.cancel_requested_at,
+         end_error ->> 'code', end_error, sent.name, sent.queue
+    from (values (ended.task_id)) as task (id) left join @schema.submissions as sent on sent.task_id = task.id;
+  -- For statistics. A worker counts the ends of its own attempts.
+  insert into @schema.rollups (starts_at, covers, name, queue, failed, cancelled)
+  select date_trunc('minute', clock_timestamp()), 'part', name, queue, (end_status = 'FAILED')::integer,
+         (end_status = 'CANCELLED')::integer
+    from @schema.submissions where task_id = ended.task_id;
   perform @schema.notify_waiters(array[ended.task_id]);
   return true;
 end
@@ -249,7 +255,7 @@ $$;
 -- No worker claims or starts tasks of a paused queue; running tasks go on. Workers are notified at once, and every claim checks it.
 -- True if this changed the queue.
 create or replace function @schema.pause_queue(name text) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if name is null or name !~ '^[a-zA-Z0-9_][a-zA-Z0-9_.:-]{0,99}$' then
     raise exception 'posthaste: % is not a queue name', coalesce(quote_literal(name), 'null')
@@ -262,9 +268,10 @@ begin
   return true;
 end
 $$;
+revoke all on function @schema.pause_queue(text) from public;
 
 create or replace function @schema.resume_queue(name text) returns boolean
-language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   update @schema.queues set paused_at = null where queue = name and paused_at is not null;
   if not found then return false; end if;
@@ -272,3 +279,4 @@ begin
   return true;
 end
 $$;
+revoke all on function @schema.resume_queue(text) from public;

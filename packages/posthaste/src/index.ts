@@ -3,26 +3,52 @@ import "./app/refuse-bundle.ts";
 
 export type {
   Admin,
+  CapHolder,
+  CapOpinion,
+  ChangedTasks,
   DoctorOptions,
+  EndedFilter,
+  EndStats,
+  Explanation,
   Finding,
   FindingCode,
   HeartbeatSpan,
+  ListTasksOptions,
   ListWorkflowsOptions,
   NotJudged,
+  OpenFilter,
+  OpenStatus,
+  OperatorAction,
+  PaceOptions,
   PauseOptions,
+  Percentiles,
   Pruned,
   QueueInfo,
+  QueueStats,
   RecoveredTask,
   RecoveredWorkflows,
   RecoverStaleOptions,
   RecoveryInfo,
   RecoveryResult,
   RepairedWorkflow,
+  RetryableStatus,
+  RetryOptions,
+  ScheduleInfo,
+  SendAgainOptions,
   SendByNameOptions,
+  Stats,
+  StatsOptions,
   SweepOptions,
   SweepResult,
+  TaskAdmin,
+  TaskFilter,
+  TaskGate,
+  TaskPage,
+  TaskStats,
+  TaskSummary,
   TaskTimeline,
   TimelineEvent,
+  TriggeredFiring,
   WorkerInfo,
   WorkflowDetails,
 } from "./admin/admin.ts";
@@ -36,6 +62,9 @@ export type {
 } from "./app/read-app-config.ts";
 export type { SendManyItem } from "./sending/send-many-items.ts";
 export { defineTask, implement } from "./define/define-task.ts";
+export { defineSchedule } from "./define/define-schedule.ts";
+export type { TaskScheduleOptions, WorkflowScheduleOptions } from "./define/define-schedule.ts";
+export type { Schedule } from "./define/schedule.ts";
 export { defineWorkflow } from "./define/define-workflow.ts";
 export type { AfterOption, Flow, NodeOptions } from "./define/flow.ts";
 export type { NewNode } from "./define/flow-types.ts";
@@ -47,6 +76,8 @@ export type {
   RetriedEvent,
   RunEndEvent,
   RunEvent,
+  ScheduleLateEvent,
+  SchedulePausedEvent,
   TaskEvent,
   TaskInterruptedEvent,
   TaskRecoveryAnswer,
@@ -117,6 +148,7 @@ export {
   type ErrorCause,
   type TaskFailure,
   type TaskResult,
+  type TaskRetry,
 } from "./domain/result.ts";
 export { TaskAborted, type AbortReason } from "./domain/task-aborted.ts";
 export { TASK_TERMINAL_STATES, TaskStatus } from "./domain/task-lifecycle.ts";
@@ -127,6 +159,12 @@ export {
   WORKFLOW_TERMINAL_STATES,
   WorkflowStatus,
 } from "./domain/workflow-lifecycle.ts";
-export type { LogFormat, LogLevel, OnBlocked, WorkerOptions } from "./config/worker-options.ts";
 export type { WorkerHealth } from "./worker/health.ts";
+export type {
+  LogFormat,
+  LogLevel,
+  OnBlocked,
+  SchedulerOptions,
+  WorkerOptions,
+} from "./config/worker-options.ts";
 export type { Worker } from "./worker/worker.ts";

@@ -1,25 +1,28 @@
 /** The calls for operators. */
 import { DEFAULT_QUEUE, type Config } from "../config/config.ts";
 import { explainMissingRights, repeatSafely } from "../database/repeat-safely.ts";
+import type { AnyContract } from "../define/task.ts";
 import { examine, type Finding } from "../doctor/doctor.ts";
-import type { TaskInfo } from "../define/task-handle.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
-import type { Json } from "../domain/json.ts";
 import { queueNameProblem } from "../domain/names.ts";
 import { nearestName } from "../domain/nearest-name.ts";
 import { OptionReader } from "../domain/option-reader.ts";
 import { pruneAll, type Pruned } from "../recovery/prune.ts";
-import { requireUuid } from "../sending/uuid-v7.ts";
-import { cancelTask } from "../waiting/cancel-task.ts";
-import { readTaskInfo } from "../waiting/read-task-info.ts";
+import type { OperatorAction } from "../store/queries/operate/operator-actions.ts";
+import { operatorRecord } from "./operator-record.ts";
 import {
   makeRecoveryAdmin,
   type RecoveryAdmin,
   type RecoveryAdminParts,
 } from "./recovery-admin.ts";
+import { readStats, readStatsOptions, type Stats, type StatsOptions } from "./statistics-admin.ts";
+import {
+  makeScheduleAdmin,
+  type ScheduleAdmin,
+  type ScheduleAdminParts,
+} from "./schedule-admin.ts";
+import { makeTaskAdmin, type TaskAdmin } from "./task-admin.ts";
 import { readDoctorOptions, type DoctorOptions } from "./doctor-options.ts";
-import { sendByName, type SendByNameOptions } from "./send-by-name.ts";
-import { readTaskTimeline, type TaskTimeline } from "./task-timeline.ts";
 import { makeWorkflowAdmin, type WorkflowAdmin } from "./workflow-admin.ts";
 
 export type {
@@ -35,9 +38,31 @@ export type {
 
 export type { SendByNameOptions } from "./send-by-name.ts";
 export type { HeartbeatSpan, TaskTimeline, TimelineEvent } from "./task-timeline.ts";
+export type { ScheduleInfo, TriggeredFiring } from "./schedule-admin.ts";
 export type { Finding, FindingCode } from "../doctor/doctor.ts";
 export type { DoctorOptions } from "./doctor-options.ts";
 export type { Pruned } from "../recovery/prune.ts";
+export type { CapHolder, CapOpinion, TaskGate } from "../domain/task-gates.ts";
+export type { OperatorAction } from "../store/queries/operate/operator-actions.ts";
+export type { Explanation } from "./explain-task.ts";
+export type { ListTasksOptions, TaskPage, TaskSummary } from "./list-tasks.ts";
+export type {
+  ChangedTasks,
+  PaceOptions,
+  RetryOptions,
+  SendAgainOptions,
+  TaskAdmin,
+} from "./task-admin.ts";
+export type { EndedFilter, OpenFilter, TaskFilter } from "./task-conditions.ts";
+export type { OpenStatus, RetryableStatus } from "../domain/task-lifecycle.ts";
+export type {
+  EndStats,
+  Percentiles,
+  QueueStats,
+  Stats,
+  StatsOptions,
+  TaskStats,
+} from "./statistics-admin.ts";
 export type {
   ListWorkflowsOptions,
   RecoveredWorkflows,
@@ -63,12 +88,17 @@ export interface PauseOptions {
 }
 
 /** The dependencies of the admin calls. */
-export interface AdminParts extends RecoveryAdminParts {
+export interface AdminParts
+  extends
+    Omit<RecoveryAdminParts, "record" | "definitions">,
+    Omit<ScheduleAdminParts, "config" | "record"> {
+  /** The definitions of the app by name. */
+  readonly definitions: ReadonlyMap<string, AnyContract>;
   /** The queues that the app's definitions name. */
   readonly definedQueues: readonly string[];
 }
 
-export interface Admin extends RecoveryAdmin, WorkflowAdmin {
+export interface Admin extends RecoveryAdmin, ScheduleAdmin, WorkflowAdmin {
   readonly queues: {
     /** Queues that are configured, hold a task, or were ever paused. */
     list(): Promise<readonly QueueInfo[]>;
@@ -80,19 +110,25 @@ export interface Admin extends RecoveryAdmin, WorkflowAdmin {
     /** False: it was not paused. */
     resume(name: string, options?: PauseOptions): Promise<boolean>;
   };
-  readonly tasks: {
-    /** Throws TASK_NOT_FOUND if there is no such task. */
-    get(id: string): Promise<TaskInfo>;
-    /** As the handle's `cancel()`. */
-    cancel(id: string): Promise<"cancelled" | "requested" | "finished">;
-    /** The task with its input, its end, and every moment that is stored about it. Throws TASK_NOT_FOUND if there is no such task. */
-    timeline(id: string): Promise<TaskTimeline>;
-    /**
-     * Sends a task by its name, without its definition; returns its id. Throws TASK_NOT_FOUND if no worker has ever registered
-     * the name.
-     */
-    send(name: string, input?: Json, options?: SendByNameOptions): Promise<string>;
+  readonly tasks: TaskAdmin;
+  readonly actions: {
+    /** The actions of operators: latest first, on one task, run or queue (`target`) or on all. `limit` is 1–10,000, by default 100. */
+    list(options?: {
+      readonly target?: string;
+      readonly limit?: number;
+    }): Promise<readonly OperatorAction[]>;
   };
+  /**
+   * The same calls, recorded as those of this person or program. The record always has the role that is logged in.
+   *
+   *     await app.admin.as("ann@example.com").queues.pause("mail");
+   */
+  as(actedBy: string): Admin;
+  /**
+   * The depth of each queue now, and counts, rates and percentiles of the last 15 minutes. Depths are exact up to 100,000 for each
+   * priority. Ends are approximate: workers report them every half minute, and a killed worker loses its last half minute.
+   */
+  stats(options?: StatsOptions): Promise<Stats>;
   /**
    * Looks for everything that is known to make trouble: the server, the schema, connections, vacuum, queues and workers.
    * Returns nothing where all is well; problems first.
@@ -105,8 +141,10 @@ export interface Admin extends RecoveryAdmin, WorkflowAdmin {
   prune(options?: { readonly dryRun?: boolean }): Promise<Pruned>;
 }
 
-export function makeAdmin(parts: AdminParts, config: Config): Admin {
+export function makeAdmin(parts: AdminParts, config: Config, actedBy?: string): Admin {
   const { database } = parts;
+  const { operatorActions } = database.store;
+  const record = operatorRecord(database, actedBy);
   const { pauseQueues, queuesInUse } = database.store;
   const known = [...(config.queues?.keys() ?? [])];
   const ask = <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
@@ -114,6 +152,17 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
       await database.ensureSchema();
       return question();
     });
+  const change = async (
+    action: string,
+    queue: string,
+    run: () => Promise<boolean>,
+  ): Promise<boolean> => {
+    const { answer } = await record.run({ action, target: queue }, async () => {
+      const hasChanged = await ask(run);
+      return { answer: hasChanged, changed: hasChanged ? 1 : 0 };
+    });
+    return answer;
+  };
   const requireKnown = async (
     what: string,
     name: string,
@@ -131,9 +180,10 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
     const all = [...new Set([...named, ...stored])];
     if (!all.includes(name)) throw unknownQueue(what, name, all);
   };
-  return withRefusalsExplained({
-    ...makeRecoveryAdmin(parts, ask),
-    ...makeWorkflowAdmin(parts),
+  const calls: Omit<Admin, "as"> = withRefusalsExplained({
+    ...makeRecoveryAdmin({ ...parts, record }, ask),
+    ...makeWorkflowAdmin({ ...parts, record }),
+    ...makeScheduleAdmin({ ...parts, config, record }),
     queues: {
       async list() {
         const rows = await ask(() => pauseQueues.list(database.reads, known));
@@ -141,21 +191,30 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
       },
       async pause(name, options) {
         await requireKnown("nothing was paused", name, options);
-        return ask(() => pauseQueues.pause(database.reads, name));
+        return change("pause queue", name, () => pauseQueues.pause(database.reads, name));
       },
       async resume(name, options) {
         await requireKnown("nothing was resumed", name, options);
-        return ask(() => pauseQueues.resume(database.reads, name));
+        return change("resume queue", name, () => pauseQueues.resume(database.reads, name));
       },
     },
-    tasks: {
-      get: async (id) => {
-        const wanted = requireUuid(id);
-        return repeatSafely(() => readTaskInfo(database, wanted));
+    tasks: makeTaskAdmin(
+      { ...parts, record, config, staleAfterMs: config.workerRecovery.sweepThresholdMs },
+      ask,
+    ),
+    actions: {
+      async list(options) {
+        const given = new OptionReader("options", options, ["target", "limit"]);
+        const target = given.text("target");
+        const limit = given.integer("limit", { min: 1, max: 10_000 }, 100);
+        if (given.problems.length > 0)
+          throw PosthasteError.of("VALIDATION_FAILED", "no actions were listed", given.problems);
+        return ask(() => operatorActions.list(database.reads, target, limit));
       },
-      cancel: async (id) => cancelTask(database, parts.hooks, requireUuid(id)),
-      timeline: (id) => readTaskTimeline(database, id),
-      send: (name, input, options) => sendByName(database, name, input, options),
+    },
+    async stats(options) {
+      const spanMs = readStatsOptions(options);
+      return ask(() => readStats(database, spanMs));
     },
     doctor: async (options) => examine({ ...parts, config }, readDoctorOptions(options, config)),
     async prune(options) {
@@ -164,9 +223,28 @@ export function makeAdmin(parts: AdminParts, config: Config): Admin {
       const dryRun = given.flag("dryRun", false);
       if (problems.length > 0)
         throw PosthasteError.of("VALIDATION_FAILED", "nothing was pruned", problems);
-      return ask(() => pruneAll(database, config.recovery, dryRun));
+      const pruned = (): Promise<Pruned> => ask(() => pruneAll(database, config.recovery, dryRun));
+      if (dryRun) return pruned();
+      const { answer } = await record.run({ action: "prune" }, async () => {
+        const found = await pruned();
+        return {
+          answer: found,
+          changed: Object.values(found).reduce((sum, rows) => sum + rows, 0),
+        };
+      });
+      return answer;
     },
   });
+  return {
+    ...calls,
+    as(who) {
+      if (typeof who !== "string" || who === "")
+        throw PosthasteError.of("VALIDATION_FAILED", "the action would have no author", [
+          { path: "actedBy", message: "expected the name of a person or program" },
+        ]);
+      return makeAdmin(parts, config, who);
+    },
+  };
 }
 
 /** Wraps all calls, nested ones too: a missing right becomes PERMISSION_DENIED. */

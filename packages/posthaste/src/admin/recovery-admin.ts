@@ -12,6 +12,7 @@ import { planRecovery, recoverTasks } from "../recovery/recover-tasks.ts";
 import { BY_ADMIN, type RecoveredTask, type Recoverer } from "../recovery/recovered-tasks.ts";
 import { planSweep, sweepWorkers, type Sweep } from "../recovery/sweep-workers.ts";
 import { isUuid } from "../sending/uuid-v7.ts";
+import type { OperatorRecord } from "./operator-record.ts";
 import type { RecoveryInfo } from "../store/queries/recover/list-recoveries.ts";
 import type { WorkerInfo } from "../store/queries/worker/list-workers.ts";
 
@@ -105,6 +106,7 @@ export interface RecoveryAdminParts {
   readonly workerRecovery: WorkerRecoveryConfig;
   readonly hooks: HookRunner;
   readonly log: Logger;
+  readonly record: OperatorRecord;
   readonly definitions: NonNullable<Recoverer["definitions"]>;
 }
 
@@ -112,7 +114,7 @@ const MOST_WORKERS = 1_000;
 
 /** @param ask runs a question once the schema stands, again if the connection was lost */
 export function makeRecoveryAdmin(
-  { database, recovery, workerRecovery, hooks, log, definitions }: RecoveryAdminParts,
+  { database, recovery, workerRecovery, hooks, log, record, definitions }: RecoveryAdminParts,
   ask: <Answer>(question: () => Promise<Answer>) => Promise<Answer>,
 ): RecoveryAdmin {
   const { store, reads } = database;
@@ -128,12 +130,23 @@ export function makeRecoveryAdmin(
   const findNotJudged = async (isForced: boolean, thresholdMs: number): Promise<Judgement> => ({
     notJudged: isForced ? null : await ask(() => store.readServerStart(reads, thresholdMs)),
   });
+  const recorded = async <Answer extends { readonly recoveredCount: number }>(
+    action: string,
+    { dryRun, ...filter }: { readonly dryRun: boolean; readonly [option: string]: unknown },
+    run: () => Promise<Answer>,
+  ): Promise<Answer> => {
+    if (dryRun) return run();
+    const { answer } = await record.run({ action, filter }, async () => {
+      const recovered = await run();
+      return { answer: recovered, changed: recovered.recoveredCount };
+    });
+    return answer;
+  };
   const recoverStale = async (
-    given: RecoverStaleOptions | undefined,
+    { dryRun, isForced }: ReturnType<typeof readRecovery>,
     cause: "claim stale" | "run stale",
     thresholdMs: number,
   ): Promise<RecoveryResult> => {
-    const { dryRun, isForced } = readRecovery(given);
     const run = dryRun ? planRecovery : recoverTasks;
     const judgement = await findNotJudged(isForced, thresholdMs);
     const stale = { cause, thresholdMs, ...noResilience, isForced };
@@ -159,14 +172,28 @@ export function makeRecoveryAdmin(
     async sweepStaleWorkers(options) {
       const { dryRun, isForced, settings } = readSweep(options, workerRecovery);
       const run = dryRun ? planSweep : sweepWorkers;
-      const judgement = await findNotJudged(isForced, settings.sweepThresholdMs);
-      const sweep = await ask(() => run({ ...recoverer, settings }, { ...settings, isForced }));
-      return { ...sweep, ...judgement };
+      const { sweepThresholdMs, recoveryDelayMs } = settings;
+      const filter = { dryRun, force: isForced, sweepThresholdMs, recoveryDelayMs };
+      return recorded("sweep", filter, async () => {
+        const judgement = await findNotJudged(isForced, sweepThresholdMs);
+        const sweep = await ask(() => run({ ...recoverer, settings }, { ...settings, isForced }));
+        return { ...sweep, ...judgement };
+      });
     },
-    requeueStaleClaimed: async (options) =>
-      recoverStale(options, "claim stale", recovery.claimedStaleThresholdMs),
-    recoverStaleRunning: async (options) =>
-      recoverStale(options, "run stale", recovery.runningStaleThresholdMs),
+    async requeueStaleClaimed(options) {
+      const read = readRecovery(options);
+      const { dryRun, isForced: force } = read;
+      return recorded("requeue stale claimed", { dryRun, force }, () =>
+        recoverStale(read, "claim stale", recovery.claimedStaleThresholdMs),
+      );
+    },
+    async recoverStaleRunning(options) {
+      const read = readRecovery(options);
+      const { dryRun, isForced: force } = read;
+      return recorded("recover stale running", { dryRun, force }, () =>
+        recoverStale(read, "run stale", recovery.runningStaleThresholdMs),
+      );
+    },
   };
 }
 

@@ -25,6 +25,8 @@ const task: TaskInfo = {
   progress: null,
   worker: null,
   attempts: [],
+  retries: [],
+  copyOf: null,
 };
 
 const nothing: TimelineFacts["stored"] = {

@@ -4,7 +4,7 @@ import { repeatSafely } from "../database/repeat-safely.ts";
 import type { TaskInfo } from "../define/task-handle.ts";
 import type { Json } from "../domain/json.ts";
 import type { AttemptInfo, TaskFailure } from "../domain/result.ts";
-import { TASK_TERMINAL_STATES, TaskStatus } from "../domain/task-lifecycle.ts";
+import { isTerminal, TaskStatus } from "../domain/task-lifecycle.ts";
 import { requireUuid } from "../sending/uuid-v7.ts";
 import type { HeartbeatSpan, StoredTimeline } from "../store/queries/read/read-timeline.ts";
 import type { RecoveryInfo } from "../store/queries/recover/list-recoveries.ts";
@@ -158,7 +158,7 @@ function dueAgain({ status, enqueuedAt, retryCount, attempts }: TaskInfo): Draft
 }
 
 function endOf({ status, errorCode }: TaskInfo, finishedAt: Date | null): Draft[] {
-  if (finishedAt === null || !TASK_TERMINAL_STATES.includes(status)) return [];
+  if (finishedAt === null || !isTerminal(status)) return [];
   const detail = errorCode === null ? status : `${status}: ${errorCode}`;
   return [{ at: finishedAt, event: "ended", detail }];
 }

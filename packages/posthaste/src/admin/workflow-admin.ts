@@ -15,6 +15,7 @@ import {
   readWorkflowInfo,
   readWorkflowNodes,
 } from "../workflows/read-workflow.ts";
+import type { OperatorRecord } from "./operator-record.ts";
 import { recoverStuckWorkflows, type RecoveredWorkflows } from "../workflows/recover-workflows.ts";
 import {
   cancelWorkflow,
@@ -71,12 +72,30 @@ export interface WorkflowAdminParts {
   readonly database: Database;
   readonly hooks: HookRunner;
   readonly log: Logger;
+  readonly record: OperatorRecord;
 }
 
 /** Behind every id there is. */
 const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-export function makeWorkflowAdmin({ database, hooks, log }: WorkflowAdminParts): WorkflowAdmin {
+export function makeWorkflowAdmin({
+  database,
+  hooks,
+  log,
+  record,
+}: WorkflowAdminParts): WorkflowAdmin {
+  const steer = async <Answer>(
+    action: string,
+    id: string,
+    { filter = {}, run }: { readonly filter?: object; readonly run: () => Promise<Answer> },
+    hasChanged: (answer: Answer) => boolean,
+  ): Promise<Answer> => {
+    const { answer } = await record.run({ action, target: id, filter }, async () => {
+      const steered = await run();
+      return { answer: steered, changed: hasChanged(steered) ? 1 : 0 };
+    });
+    return answer;
+  };
   const get = async (id: string): Promise<WorkflowDetails> => {
     const [info, nodes, graph] = await Promise.all([
       readWorkflowInfo(database, id),
@@ -95,20 +114,44 @@ export function makeWorkflowAdmin({ database, hooks, log }: WorkflowAdminParts):
         const wanted = requireUuid(id, "run");
         return repeatSafely(() => get(wanted));
       },
-      pause: async (id) => pauseWorkflow(database, requireUuid(id, "run")),
-      resume: async (id) => resumeWorkflow(database, requireUuid(id, "run")),
-      cancel: async (id) => cancelWorkflow(database, hooks, requireUuid(id, "run")),
-      retryFrom: async (id, ...nodes) => retryWorkflow(database, requireUuid(id, "run"), nodes),
+      async pause(given) {
+        const id = requireUuid(given, "run");
+        return steer("pause workflow", id, { run: () => pauseWorkflow(database, id) }, Boolean);
+      },
+      async resume(given) {
+        const id = requireUuid(given, "run");
+        return steer("resume workflow", id, { run: () => resumeWorkflow(database, id) }, Boolean);
+      },
+      async cancel(given) {
+        const id = requireUuid(given, "run");
+        const run = () => cancelWorkflow(database, hooks, id);
+        return steer("cancel workflow", id, { run }, (answer) => answer !== "finished");
+      },
+      async retryFrom(given, ...nodes) {
+        const id = requireUuid(given, "run");
+        const run = () => retryWorkflow(database, id, nodes);
+        return steer("retry workflow", id, { filter: { nodes }, run }, () => true);
+      },
     },
     async recoverStuckWorkflows(given) {
       const options = new OptionReader("options", given, ["dryRun"]);
       const dryRun = options.flag("dryRun", false);
       refuse(options, "nothing was repaired");
-      const { workflowIds, repairs } = await repeatSafely(async () => {
-        await database.ensureSchema();
-        return recoverStuckWorkflows({ database, log }, { dryRun });
+      const recover = () =>
+        repeatSafely(async () => {
+          await database.ensureSchema();
+          const { workflowIds, repairs } = await recoverStuckWorkflows(
+            { database, log },
+            { dryRun },
+          );
+          return { workflowIds, repairs };
+        });
+      if (dryRun) return recover();
+      const { answer } = await record.run({ action: "recover stuck workflows" }, async () => {
+        const recovered = await recover();
+        return { answer: recovered, changed: recovered.workflowIds.length };
       });
-      return { workflowIds, repairs };
+      return answer;
     },
   };
 }

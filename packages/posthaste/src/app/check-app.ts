@@ -3,16 +3,21 @@ import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
 import { explainMissingRights } from "../database/repeat-safely.ts";
 import type { AnyContract, AnyTask } from "../define/task.ts";
+import type { Schedule } from "../define/schedule.ts";
+import { validate } from "../define/schema.ts";
 import { refusedInputs } from "../define/workflow-inputs.ts";
 import { workflowProblems } from "../define/workflow-rules.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
+import { valuePath } from "../domain/value-path.ts";
+import { inputProblems } from "../sending/compose-task.ts";
 import { findWaitingNames } from "../recovery/unknown-tasks.ts";
 
 export interface CheckApp {
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
   readonly workflows: readonly AnyWorkflow[];
+  readonly schedules: readonly Schedule[];
   readonly config: Pick<Config, "queues" | "unknownTaskGraceMs">;
   readonly database: Database;
   /** The queues that the app's definitions name. */
@@ -32,6 +37,7 @@ export async function checkApp(app: CheckApp): Promise<Problem[]> {
   const known = [...tasks, ...contracts];
   problems.push(...workflowProblems(workflows, { queues: config.queues, tasks: known }));
   problems.push(...(await refusedInputs(workflows)));
+  problems.push(...(await refusedScheduleInputs(app.schedules)));
   if (live) {
     try {
       await database.ensureSchema();
@@ -48,6 +54,19 @@ export async function checkApp(app: CheckApp): Promise<Problem[]> {
     }
   }
   return problems;
+}
+
+async function refusedScheduleInputs(schedules: readonly Schedule[]): Promise<Problem[]> {
+  const found = await Promise.all(
+    schedules.map(async ({ name, target, input }) => {
+      const { input: schema } = "task" in target ? target.task : target.workflow;
+      const checked = await validate(schema, input);
+      const problems = checked.ok ? [] : inputProblems(checked.problems);
+      const place = valuePath(["schedules", name]);
+      return problems.map(({ path, message }) => ({ path: `${place}.${path}`, message }));
+    }),
+  );
+  return found.flat();
 }
 
 function driftedFunctions({ functionsDrift: drift }: Database): Problem[] {

@@ -3,7 +3,9 @@ import { availableParallelism } from "node:os";
 import { makeAdmin, type Admin } from "../admin/admin.ts";
 import { listConfigSettings } from "../config/settings.ts";
 import {
+  readSchedulerOptions,
   readWorkerOptions,
+  type SchedulerOptions,
   type WorkerOptions,
   type WorkerSettings,
 } from "../config/worker-options.ts";
@@ -14,10 +16,11 @@ import type { SendOptions } from "../define/send-options.ts";
 import type { StartArguments } from "../define/start-options.ts";
 import type { WorkerContext } from "../define/task-context.ts";
 import type { TaskHandle } from "../define/task-handle.ts";
-import type { AnyContract, InputOf, SendArguments } from "../define/task.ts";
+import type { AnyContract, AnyTask, InputOf, SendArguments } from "../define/task.ts";
 import { withNested } from "../define/workflow-rules.ts";
 import type { WorkflowRun } from "../define/workflow-run.ts";
 import type { AnyWorkflow } from "../define/workflow.ts";
+import type { Schedule } from "../define/schedule.ts";
 import { bundleProblem } from "../domain/bundled.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
 import { atLevel, childLogger, fromAppLogger, writesDebug, type Logger } from "../domain/logger.ts";
@@ -25,7 +28,10 @@ import { hookRunner } from "../hooks/hook-runner.ts";
 import { startMaintenance } from "../recovery/maintenance.ts";
 import { retentionRounds } from "../recovery/prune.ts";
 import { defaultLogger } from "../runtime/default-logger.ts";
+import type { OutgoingTask } from "../sending/compose-task.ts";
 import { readItems, type SendManyItem } from "../sending/send-many-items.ts";
+import { Scheduler } from "../scheduler/scheduler.ts";
+import { storeSchedules } from "../scheduler/store-definitions.ts";
 import { Sender } from "../sending/sender.ts";
 import { requireUuid } from "../sending/uuid-v7.ts";
 import { version } from "../version.ts";
@@ -41,6 +47,7 @@ import { ThreadPool } from "../worker/execution/threads/thread-pool.ts";
 import { currentTask } from "../worker/execution/uncaught-errors.ts";
 import { Worker } from "../worker/worker.ts";
 import { Starter } from "../workflows/starter.ts";
+import type { Targets } from "../scheduler/compose-firing.ts";
 import { readActivity } from "./activity.ts";
 import { appBrand, type AppFacts } from "./app-facts.ts";
 import { appListener } from "./app-listener.ts";
@@ -87,6 +94,13 @@ export interface Posthaste extends AsyncDisposable {
    * so that a program which ends here exits.
    */
   runWorker(options?: WorkerOptions): Promise<void>;
+  /**
+   * A scheduler alone: it stores and fires schedules, and runs no task. Registered as a worker without slots. Workers do the same
+   * unless their option `scheduler` is false.
+   */
+  scheduler(options?: SchedulerOptions): Worker;
+  /** Runs a scheduler alone until SIGTERM or SIGINT, as `runWorker` runs a worker. */
+  runScheduler(options?: SchedulerOptions): Promise<void>;
   /** Calls for operators. */
   readonly admin: Admin;
   /**
@@ -146,6 +160,11 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       const isSignalled = await runUntilSignal(makeWorker(parts, options));
       if (isSignalled) await app.close(); // or its sessions would keep the process alive after a signal
     },
+    scheduler: (options) => makeScheduler(parts, options),
+    async runScheduler(options) {
+      const isSignalled = await runUntilSignal(makeScheduler(parts, options));
+      if (isSignalled) await app.close(); // as above
+    },
     admin: makeAdmin(
       { ...parts, recovery: parts.config.recovery, workerRecovery: parts.config.workerRecovery },
       parts.config,
@@ -175,6 +194,7 @@ function assemble(given: AppConfig) {
     tasks,
     contracts,
     workflows,
+    schedules,
     context = (): WorkerContext => undefined,
     hooks: listed,
     file: namedFile,
@@ -198,14 +218,17 @@ function assemble(given: AppConfig) {
   const starter = new Starter(database, config, log);
   /** The file that a thread for blocking tasks loads. */
   const file = namedFile;
+  const targets = knownTargets([...contracts, ...tasks], workflows, schedules);
   const parts = {
     config,
     log,
     tasks,
     contracts,
     workflows,
-    definedQueues: definedQueues([...contracts, ...tasks], workflows),
-    definitions: new Map([...contracts, ...tasks].map((task) => [task.name, task])),
+    schedules,
+    targets,
+    definedQueues: definedQueues([...targets.tasks.values()], [...targets.workflows.values()]),
+    definitions: targets.tasks,
     context,
     workerLogger,
     writesDebug: writesDebug(given.logger),
@@ -245,10 +268,7 @@ function runOf<W extends AnyWorkflow>(
 }
 
 function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
-  const { config, tasks, context, hooks, workerLogger, database, listener, workers } = parts;
-  const { file, isBlockingInline } = parts;
-  const bundled = bundleProblem();
-  if (bundled !== undefined) throw new PosthasteError("CONFIG_INVALID", bundled);
+  const { config, tasks, file, isBlockingInline } = parts;
   const { settings, problems } = readWorkerOptions(options, config, availableParallelism());
   const found = [...problems, ...(isBlockingInline ? [] : threadProblems(tasks, file))];
   if (found.length > 0) {
@@ -260,6 +280,23 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
       "the app has no task that a worker could run; list its tasks: posthaste({ tasks: [...] })",
     );
   }
+  return newWorker(parts, settings, tasks);
+}
+
+/** A worker without queues, tasks and slots. It may lead, so it does a leader's maintenance too. */
+function makeScheduler(parts: Parts, options?: SchedulerOptions): Worker {
+  const { settings, problems } = readSchedulerOptions(options, parts.config);
+  if (problems.length > 0) {
+    throw PosthasteError.of("CONFIG_INVALID", "the scheduler's options are not valid", problems);
+  }
+  return newWorker(parts, settings, []);
+}
+
+function newWorker(parts: Parts, settings: WorkerSettings, tasks: readonly AnyTask[]): Worker {
+  const { config, context, hooks, workerLogger, database, listener, workers } = parts;
+  const { file, isBlockingInline } = parts;
+  const bundled = bundleProblem();
+  if (bundled !== undefined) throw new PosthasteError("CONFIG_INVALID", bundled);
   const log = workerLogger(settings);
   const worker = new Worker({
     database,
@@ -292,10 +329,33 @@ function makeWorker(parts: Parts, options?: WorkerOptions): Worker {
         prune: retentionRounds(database, config.recovery, workerLog),
       });
     },
+    storeSchedules: () => storeSchedules(parts, "code", parts.schedules),
+    startScheduler: ({ leads }) => startScheduler(parts, log, leads),
     onStopped: () => workers.delete(worker),
   });
   workers.add(worker);
   return worker;
+}
+
+function startScheduler(parts: Parts, log: Logger, isLeader: () => boolean): Scheduler {
+  const listed = parts.schedules.map(({ name }) => name);
+  const onSent = (tasks: readonly OutgoingTask[]): void => parts.sender.stored(tasks);
+  return new Scheduler({ ...parts, log, listed, isLeader, onSent });
+}
+
+/** The definitions that the app knows, those of its schedules included. */
+function knownTargets(
+  tasks: readonly AnyContract[],
+  workflows: readonly AnyWorkflow[],
+  schedules: readonly Schedule[],
+): Targets {
+  const targets = schedules.map(({ target }) => target);
+  const scheduled = targets.flatMap((target) => ("task" in target ? [target.task] : []));
+  const started = targets.flatMap((target) => ("workflow" in target ? [target.workflow] : []));
+  return {
+    tasks: new Map([...scheduled, ...tasks].map((task) => [task.name, task])),
+    workflows: new Map([...started, ...workflows].map((workflow) => [workflow.name, workflow])),
+  };
 }
 
 function threadPool(

@@ -4,6 +4,7 @@ import { hooksProblems } from "../define/hook-rules.ts";
 import type { Hooks } from "../define/hooks.ts";
 import type { MaybePromise } from "../define/schema.ts";
 import type { WorkerContext } from "../define/task-context.ts";
+import { isSchedule, type Schedule } from "../define/schedule.ts";
 import { isContract, isTask, type AnyContract, type AnyTask } from "../define/task.ts";
 import { isWorkflow, type AnyWorkflow } from "../define/workflow.ts";
 import { PosthasteError, type Problem } from "../domain/errors.ts";
@@ -40,6 +41,8 @@ export interface AppConfig {
   readonly tasks?: readonly AnyContract[];
   /** The workflows this app starts; `check()` looks at them. */
   readonly workflows?: readonly AnyWorkflow[];
+  /** The schedules that a starting worker stores, from `defineSchedule`. */
+  readonly schedules?: readonly Schedule[];
   /** Queues besides which none may be named; left out, there is "default". */
   readonly queues?: Readonly<Record<string, QueueOptions>>;
   /**
@@ -130,6 +133,10 @@ export interface RecoveryOptions {
   readonly workerStateRetentionHours?: number | null;
   /** How long ended tasks are kept, 1–43,800; null: forever. Default 720. */
   readonly terminalRecordRetentionHours?: number | null;
+  /** How long FAILED, CANCELLED and EXPIRED tasks are kept, 1–43,800; null: forever. Default: `terminalRecordRetentionHours`. */
+  readonly failedRecordRetentionHours?: number | null;
+  /** How long counts and histograms of ended tasks are kept, 1–43,800; null: forever. Default 744. */
+  readonly rollupRetentionHours?: number | null;
   /** How long a worker's session may be missing before the worker counts as crashed, 1,000–600,000. Default 5,000. */
   readonly crashGraceMs?: number;
 }
@@ -172,6 +179,7 @@ export interface ReadAppConfig {
   readonly tasks: readonly AnyTask[];
   readonly contracts: readonly AnyContract[];
   readonly workflows: readonly AnyWorkflow[];
+  readonly schedules: readonly Schedule[];
   /** The `file` option. */
   readonly file: URL | undefined;
 }
@@ -179,9 +187,12 @@ export interface ReadAppConfig {
 export function readAppConfig(given: AppConfig, environment: Environment): ReadAppConfig {
   const { config, problems: found } = readConfig(given, environment);
   const problems = [...found];
-  const { tasks, workflows, logger, context, hooks, file } = isRecord(given) ? given : {};
+  const { tasks, workflows, schedules, logger, context, hooks, file } = isRecord(given)
+    ? given
+    : {};
   const listed = readTasks(tasks, config, problems);
   const readWorkflows = readWorkflowList(workflows, problems);
+  const readSchedules = readScheduleList(schedules, config, problems);
   if (context !== undefined && typeof context !== "function") {
     problems.push({ path: "context", message: `expected a function, found ${article(context)}` });
   }
@@ -203,6 +214,7 @@ export function readAppConfig(given: AppConfig, environment: Environment): ReadA
     tasks: listed.filter(isTask),
     contracts: listed.filter((task) => !isTask(task)),
     workflows: readWorkflows,
+    schedules: readSchedules,
     file: appFile,
   };
 }
@@ -253,6 +265,33 @@ function readWorkflowList(given: unknown, problems: Problem[]): AnyWorkflow[] {
       problems.push({ path, message: `the name "${workflow.name}" is taken by another workflow` });
     }
     listed.push(workflow);
+  }
+  return listed;
+}
+
+/** Inputs are checked by `check()`, and when a worker starts. */
+function readScheduleList(given: unknown, config: Config, problems: Problem[]): Schedule[] {
+  if (given === undefined) return [];
+  if (!Array.isArray(given)) {
+    const message = `expected a list of schedules, found ${article(given)}`;
+    problems.push({ path: "schedules", message });
+    return [];
+  }
+  const listed: Schedule[] = [];
+  for (const [index, schedule] of (given as unknown[]).entries()) {
+    const path = `schedules[${index}]`;
+    if (!isSchedule(schedule)) {
+      const message = `expected a schedule from defineSchedule(), found ${article(schedule)}`;
+      problems.push({ path, message });
+      continue;
+    }
+    if (listed.some(({ name }) => name === schedule.name)) {
+      problems.push({ path, message: `the name "${schedule.name}" is taken by another schedule` });
+    }
+    const problem =
+      "task" in schedule.target ? queueProblem(schedule.target.task, config) : undefined;
+    if (problem !== undefined) problems.push({ path, message: problem });
+    listed.push(schedule);
   }
   return listed;
 }

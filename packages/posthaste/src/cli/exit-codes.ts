@@ -13,7 +13,7 @@ export const exitCodes = {
     code: 3,
     meaning: "the awaited task did not complete, or not in time (`tasks send --wait`)",
   },
-  notFound: { code: 4, meaning: "there is no such task, run or queue" },
+  notFound: { code: 4, meaning: "there is no such task, run, queue or schedule" },
   interrupted: { code: 130, meaning: "interrupted by Ctrl-C" },
 } as const;
 
@@ -33,6 +33,7 @@ export function exitCodeOf(error: unknown): number {
     case "TASK_NOT_FOUND":
     case "WORKFLOW_NOT_FOUND":
     case "QUEUE_NOT_FOUND":
+    case "SCHEDULE_NOT_FOUND":
       return exitCodes.notFound.code;
     case "WAIT_TIMEOUT":
       return exitCodes.notCompleted.code;

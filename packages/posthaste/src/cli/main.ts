@@ -5,6 +5,8 @@ import { PosthasteError } from "../domain/errors.ts";
 import { writeToStderr } from "../runtime/write-to-stderr.ts";
 import { version } from "../version.ts";
 import { checkCommand } from "./check-command.ts";
+import { devCommand } from "./dev-command.ts";
+import { initCommand } from "./init-command.ts";
 import { doctorCommand } from "./doctor-command.ts";
 import { exitCodeOf, exitCodes } from "./exit-codes.ts";
 import { Interrupted } from "./interruption.ts";
@@ -14,6 +16,7 @@ import { pruneCommand } from "./prune-command.ts";
 import { queuesCommand } from "./queues-command.ts";
 import { recoveriesCommand } from "./recoveries-command.ts";
 import { rolesCommand } from "./roles-command.ts";
+import { statsCommand } from "./stats-command.ts";
 import { tasksCommand } from "./tasks-command.ts";
 import { UsageError } from "./usage-error.ts";
 import { topCommand } from "./top-command.ts";
@@ -32,6 +35,8 @@ export function makeProgram(): Command {
     // Commander repeats unknown arguments, which may be a URL with a password.
     .configureOutput({ writeErr: (text) => writeToStderr(maskSecrets(text)) });
   const commands = [
+    initCommand(),
+    devCommand(),
     workerCommand(),
     migrateCommand(),
     checkCommand(),
@@ -40,6 +45,7 @@ export function makeProgram(): Command {
     workersCommand(),
     recoveriesCommand(),
     workflowsCommand(),
+    statsCommand(),
     topCommand(),
     doctorCommand(),
     pruneCommand(),

@@ -10,6 +10,10 @@ export function wholeNumber(text: string, rule: IntegerRule): number {
   return Number(value);
 }
 
+export function trueOrFalse(text: string): boolean {
+  return oneOf(text, ["true", "false"]) === "true";
+}
+
 export function oneOf(text: string, choices: readonly string[]): string {
   if (choices.includes(text)) return text;
   const expected = choices.map((choice) => `"${choice}"`).join(" or ");

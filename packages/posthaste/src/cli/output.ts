@@ -12,6 +12,11 @@ export function complain(line: string): void {
   writeToStderr(`${paint("red", "error", process.stderr)} ${line}\n`);
 }
 
+/** Writes advice to stderr: it is not part of the answer. */
+export function hint(line: string): void {
+  writeToStderr(`${paint("gray", line, process.stderr)}\n`);
+}
+
 export function paint(
   style: Style,
   text: string,

@@ -7,17 +7,19 @@ const REFRESH_MS = 500;
 
 export async function withProgress<Answer>(
   what: string,
-  run: () => Promise<Answer>,
+  run: (show: (detail: string) => void) => Promise<Answer>,
 ): Promise<Answer> {
   const { stderr } = process;
-  if (!stderr.isTTY) return run();
+  let detail = "";
+  const show = (text: string): void => void (detail = ` ${text}`);
+  if (!stderr.isTTY) return run(show);
   const startedAt = performance.now();
   let isShown = false;
   const timer = setInterval(() => {
     const passedMs = performance.now() - startedAt;
     if (passedMs < SHOW_AFTER_MS) return;
     isShown = true;
-    stderr.write(`\r\u001b[2K${what} … ${durationText(passedMs)}`);
+    stderr.write(`\r\u001b[2K${what}${detail} … ${durationText(passedMs)}`);
   }, REFRESH_MS);
   const clear = (): void => {
     clearInterval(timer);
@@ -26,7 +28,7 @@ export async function withProgress<Answer>(
   };
   process.once("SIGINT", clear);
   try {
-    return await run();
+    return await run(show);
   } finally {
     process.off("SIGINT", clear);
     clear();

@@ -24,13 +24,13 @@ export function pruneCommand(): Command {
       await withApp(options, async (app) => {
         const dryRun = options.dryRun ?? false;
         const pruned = await withProgress("pruning", () => app.admin.prune({ dryRun }));
-        const { terminalRecords, heartbeats, workerStates } = pruned;
+        const { terminalRecords, heartbeats, workerStates, rollups } = pruned;
         answer(
           options,
           pruned,
           () =>
             `${dryRun ? "would delete" : "deleted"} ${terminalRecords} tasks and runs, ${heartbeats} heartbeats, ` +
-            `${workerStates} states of workers and recoveries`,
+            `${workerStates} states of workers and recoveries, ${rollups} counts of ends`,
         );
       });
     });

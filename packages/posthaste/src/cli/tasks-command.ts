@@ -14,12 +14,28 @@ import { durationMs, jsonValue, wholeNumber } from "./option-values.ts";
 import { complain } from "./output.ts";
 import { withProgress } from "./progress-line.ts";
 import { taskText } from "./task-text.ts";
+import {
+  cancelCommand,
+  deleteCommand,
+  priorityCommand,
+  retryCommand,
+  runNowCommand,
+  sendAgainCommand,
+} from "./tasks-change-commands.ts";
+import { listCommand, whyCommand } from "./tasks-list-command.ts";
 
 export function tasksCommand(): Command {
-  return noun("tasks", "show, send and cancel tasks", [
+  return noun("tasks", "list, show, explain, send, retry, cancel and delete tasks", [
+    listCommand(),
     showCommand(),
+    whyCommand(),
     sendCommand(),
+    sendAgainCommand(),
+    retryCommand(),
     cancelCommand(),
+    runNowCommand(),
+    priorityCommand(),
+    deleteCommand(),
   ]);
 }
 
@@ -38,26 +54,6 @@ function showCommand(): Command {
       }),
     );
 }
-
-function cancelCommand(): Command {
-  return operatorCommand("cancel", {
-    description: "cancel a task; one that runs is told to stop",
-    examples: [`tasks cancel ${SOME_ID}`],
-  })
-    .argument("<id>", "the id of the task")
-    .action((id: string, options: OperatorOptions) =>
-      withApp(options, async (app) => {
-        const outcome = await app.admin.tasks.cancel(id);
-        answer(options, { id, outcome }, () => `task ${id}: ${cancelTexts[outcome]}`);
-      }),
-    );
-}
-
-const cancelTexts = {
-  cancelled: "cancelled, it will not run",
-  requested: "it is running and was told to stop",
-  finished: "it had ended, nothing was changed",
-} as const;
 
 interface SendFlags extends OperatorOptions {
   readonly queue?: string;

@@ -2,7 +2,7 @@
 import { Option } from "commander";
 import { defaultInWords, rangeInWords, type Field } from "../config/field.ts";
 import { flagOf, variableOf, workerFields } from "../config/worker-options-fields.ts";
-import { names, numberByName, oneOf, wholeNumber } from "./option-values.ts";
+import { names, numberByName, oneOf, trueOrFalse, wholeNumber } from "./option-values.ts";
 
 const shortFlags: Readonly<Record<string, string>> = {
   concurrency: "-c",
@@ -49,8 +49,9 @@ function flagOfKind(field: Field): {
         addTo: (text, before) =>
           numberByName(text, field, before as Record<string, number> | undefined),
       };
-    case "text":
     case "flag":
+      return { placeholder: "true|false", addTo: (text) => trueOrFalse(text) };
+    case "text":
     case "special":
       return { placeholder: field.kind, addTo: (text) => text };
   }

@@ -161,6 +161,12 @@ export const specialFields = {
     default: undefined,
     meaning: "The workflows this app starts; names are unique",
   },
+  schedules: {
+    kind: "special",
+    type: "list of schedules",
+    default: undefined,
+    meaning: "The schedules that a starting worker stores; names are unique",
+  },
   context: {
     kind: "special",
     type: "function",
@@ -204,6 +210,7 @@ export const configTable: readonly DescribedField[] = [
     autoMigrate: plainFields.autoMigrate,
     tasks: specialFields.tasks,
     workflows: specialFields.workflows,
+    schedules: specialFields.schedules,
   }),
   ...inside("queues.*", queueFields),
   ...inside("", {

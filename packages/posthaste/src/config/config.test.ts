@@ -32,6 +32,7 @@ describe("readConfig", () => {
           claimerHeartbeatIntervalMs: 30_000,
           heartbeatRetentionHours: 24,
           workerStateRetentionHours: 168,
+          rollupRetentionHours: 744,
           terminalRecordRetentionHours: 720,
           crashGraceMs: 5_000,
         },

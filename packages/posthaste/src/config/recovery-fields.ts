@@ -89,6 +89,24 @@ export const recoveryFields = {
       "How long tasks that have ended are kept, with their attempts and progress; null: forever",
     seedName: "terminal_record_retention_hours",
   },
+  failedRecordRetentionHours: {
+    kind: "whole number",
+    default: undefined,
+    defaultInWords: "terminalRecordRetentionHours",
+    min: 1,
+    max: 43_800,
+    orNull: true,
+    meaning:
+      "How long FAILED, CANCELLED and EXPIRED tasks are kept, with their attempts and progress; null: forever",
+  },
+  rollupRetentionHours: {
+    kind: "whole number",
+    default: 744,
+    min: 1,
+    max: 43_800,
+    orNull: true,
+    meaning: "How long the counts and histograms of ended tasks are kept; null: forever",
+  },
   crashGraceMs: {
     kind: "whole number",
     default: 5_000,

@@ -120,6 +120,11 @@ export const workerPlainFields = {
     max: 256,
     meaning: "How many threads run the tasks that block",
   },
+  scheduler: {
+    kind: "flag",
+    default: true,
+    meaning: "Whether the worker stores the schedules of its app and fires those that are due",
+  },
   name: {
     kind: "text",
     default: undefined,

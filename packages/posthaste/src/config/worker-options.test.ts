@@ -37,6 +37,7 @@ describe("readWorkerOptions", () => {
       logLevel: undefined,
       shutdownGraceMs: 30_000,
       threads: 8,
+      scheduler: true,
       onBlocked: "exit",
       name: undefined,
       workerRecovery: plain.workerRecovery,

@@ -47,6 +47,8 @@ export interface WorkerOptions {
   readonly onBlocked?: OnBlocked;
   /** How many threads run the tasks that block, 1–256; default: the cores this process may use. */
   readonly threads?: number;
+  /** Whether it stores the schedules of its app and fires those that are due. Default true. */
+  readonly scheduler?: boolean;
   /** Shown in listings; default: host and pid. */
   readonly name?: string;
   /** How often, at least, this worker refreshes its row, 100–3,600,000. Given, it enables `workerRecovery` for this worker. */
@@ -88,6 +90,7 @@ export interface WorkerSettings {
   readonly shutdownGraceMs: number;
   readonly onBlocked: OnBlocked;
   readonly threads: number;
+  readonly scheduler: boolean;
   readonly name: string | undefined;
   /** The config's, overridden by this worker's options. */
   readonly workerRecovery: WorkerRecoveryConfig;
@@ -117,6 +120,23 @@ export function readWorkerOptions(
     threads: plain.threads ?? Math.min(cores, workerPlainFields.threads.max),
   };
   return { settings, problems: options.problems };
+}
+
+/** The options of `app.scheduler()`, as those of a worker. */
+export type SchedulerOptions = Pick<WorkerOptions, "logLevel" | "name">;
+
+/** A worker that serves no queue and has no slot. */
+export function readSchedulerOptions(
+  given: unknown,
+  config: Config,
+): { readonly settings: WorkerSettings; readonly problems: readonly Problem[] } {
+  const { problems } = new OptionReader("", given, ["logLevel", "name"]);
+  const read = readWorkerOptions(problems.length > 0 ? undefined : given, config, 1);
+  const none = { queues: [], queueRanks: new Map(), queueCaps: new Map(), concurrency: 0 };
+  return {
+    settings: { ...read.settings, ...none, maxClaimPerWorker: 0, scheduler: true },
+    problems: [...problems, ...read.problems],
+  };
 }
 
 /** Any of the four options enables it, even if the config disables it. */

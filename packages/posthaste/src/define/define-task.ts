@@ -88,6 +88,7 @@ interface CheckedOptions {
   readonly timeoutMs?: number;
   readonly onCrash?: CrashRule;
   readonly maxCrashes?: number;
+  readonly retentionHours?: number;
   readonly errors?: readonly string[];
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
   readonly blocking?: boolean;
@@ -108,6 +109,7 @@ function taskOf(options: CheckedOptions): AnyContract {
     timeoutMs: options.timeoutMs,
     onCrash: options.onCrash,
     maxCrashes: options.maxCrashes,
+    retentionHours: options.retentionHours,
     errors: Object.freeze([...(options.errors ?? [])]),
     flags: flags && Object.freeze(readFlags(flags)),
     blocking: options.blocking ?? false,

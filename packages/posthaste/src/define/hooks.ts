@@ -43,6 +43,10 @@ export interface Hooks {
   readonly taskExpired?: OneOrMore<Hook<TaskEvent>>;
   readonly workerStarted?: OneOrMore<Hook<WorkerEvent>>;
   readonly workerStopped?: OneOrMore<Hook<WorkerEvent>>;
+  /** A slot of a schedule fired 5 s late or more. */
+  readonly scheduleLate?: OneOrMore<Hook<ScheduleLateEvent>>;
+  /** A schedule was paused because it failed to fire ten times in a row. */
+  readonly schedulePaused?: OneOrMore<Hook<SchedulePausedEvent>>;
 }
 
 /** All hooks: whether each decides or is notified. */
@@ -59,6 +63,8 @@ export const hookKinds = {
   taskExpired: "is told",
   workerStarted: "is told",
   workerStopped: "is told",
+  scheduleLate: "is told",
+  schedulePaused: "is told",
 } as const satisfies Record<keyof Hooks, "decides" | "is told">;
 
 export type HookName = keyof typeof hookKinds;
@@ -139,4 +145,19 @@ export interface WorkerEvent {
   readonly workerId: string;
   readonly name: string;
   readonly queues: readonly string[];
+}
+
+export interface ScheduleLateEvent {
+  /** The name of the schedule. */
+  readonly name: string;
+  readonly slot: Date;
+  /** After the slot and its jitter. */
+  readonly lateMs: number;
+}
+
+export interface SchedulePausedEvent {
+  readonly name: string;
+  readonly failures: number;
+  /** Why the last one failed. */
+  readonly error: string;
 }

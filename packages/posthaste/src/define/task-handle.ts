@@ -1,6 +1,6 @@
 /** A task that was sent, from the sender's side. */
 import type { Json } from "../domain/json.ts";
-import type { AttemptInfo, TaskResult } from "../domain/result.ts";
+import type { AttemptInfo, TaskResult, TaskRetry } from "../domain/result.ts";
 import type { TaskStatus } from "../domain/task-lifecycle.ts";
 import type { AnyContract, CodeOf, OutputOf } from "./task.ts";
 
@@ -41,6 +41,10 @@ export interface TaskInfo {
   } | null;
   /** Handlers that ran, oldest first. */
   readonly attempts: readonly AttemptInfo[];
+  /** Ends that operators took back by a retry, oldest first. */
+  readonly retries: readonly TaskRetry[];
+  /** The task of which an operator sent this one as a copy. */
+  readonly copyOf: string | null;
 }
 
 export interface TaskHandle<T extends AnyContract = AnyContract> {

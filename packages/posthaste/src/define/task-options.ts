@@ -60,6 +60,11 @@ export interface TaskOptions<
   readonly onCrash?: CrashRule;
   /** This many crashes in a row end the task with WORKER_CRASHED, whatever `onCrash`; at least 1. Default 3. */
   readonly maxCrashes?: number;
+  /**
+   * How long a task of this name is kept after its end, with its attempts and progress, 1–43,800 hours. Default: the config's
+   * `recovery.failedRecordRetentionHours` or `terminalRecordRetentionHours`. A node stays as long as its run.
+   */
+  readonly retentionHours?: number;
   /** Names for others to act on; `INFRASTRUCTURE_RESILIENT_FLAG` leaves the task to a worker that fell silent for longer. */
   readonly flags?: readonly string[] | Readonly<Record<string, boolean>>;
   /**

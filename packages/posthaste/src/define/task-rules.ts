@@ -23,9 +23,12 @@ const OPTIONS = [
   "timeoutMs",
   "onCrash",
   "maxCrashes",
+  "retentionHours",
   "flags",
   "blocking",
 ];
+/** Five years, as in the config. */
+const MOST_RETENTION_HOURS = 43_800;
 /** The longest timer there is. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -45,6 +48,9 @@ export function taskProblems(options: RawOptions): readonly Problem[] {
     ...optional(options["onCrash"], (given) => problem("onCrash", crashRuleProblem(given))),
     ...optional(options["maxCrashes"], (given) =>
       problem("maxCrashes", wholeNumberProblem(given, { min: 1, max: Number.MAX_SAFE_INTEGER })),
+    ),
+    ...optional(options["retentionHours"], (given) =>
+      problem("retentionHours", wholeProblem(given, MOST_RETENTION_HOURS)),
     ),
     ...optional(options["flags"], flagsProblems),
     ...optional(options["blocking"], blockingProblems),

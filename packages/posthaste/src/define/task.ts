@@ -38,6 +38,8 @@ export interface AnyContract {
   readonly onCrash: CrashRule | undefined;
   /** So many crashes in a row end it. */
   readonly maxCrashes: number | undefined;
+  /** How long its tasks are kept after their end. Undefined: the config decides. */
+  readonly retentionHours: number | undefined;
   /** The task's own codes. */
   readonly errors: readonly string[];
   readonly flags: Readonly<Record<string, boolean>> | undefined;

@@ -40,6 +40,7 @@ const thrownCodes = {
   TASK_NOT_FOUND: { retryable: false },
   WORKFLOW_NOT_FOUND: { retryable: false },
   QUEUE_NOT_FOUND: { retryable: false },
+  SCHEDULE_NOT_FOUND: { retryable: false },
   SCHEMA_MISMATCH: { retryable: false },
   PERMISSION_DENIED: { retryable: false },
   CLOSED: { retryable: false },

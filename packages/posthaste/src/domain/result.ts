@@ -100,6 +100,22 @@ export function decodeResult(stored: {
 }
 
 /** One execution of a handler. */
+/** An end that an operator took back: the task ran again under its id. */
+export interface TaskRetry {
+  readonly retriedAt: Date;
+  /** As `admin.as()` said, or the role that was logged in. */
+  readonly retriedBy: string;
+  /** How the task had ended: FAILED, CANCELLED or EXPIRED. */
+  readonly status: TaskStatus;
+  readonly finishedAt: Date;
+  /** Handlers that had begun until then. */
+  readonly attempt: number;
+  readonly errorCode: string;
+  readonly error: TaskFailure | null;
+  /** The new deadline; null: the one it had. */
+  readonly goodUntil: Date | null;
+}
+
 export interface AttemptInfo {
   /** 1 for the first. */
   readonly attempt: number;

@@ -28,7 +28,9 @@ export const taskLifecycle = {
   failUnstarted: { from: ["PENDING", "CLAIMED"], to: "FAILED" },
   cancel: { from: ["PENDING", "CLAIMED", "RUNNING"], to: "CANCELLED" },
   expire: { from: ["PENDING", "CLAIMED"], to: "EXPIRED" },
-} as const satisfies Record<string, { from: readonly string[]; to: string }>;
+  /** An operator runs an ended task again. Nothing else changes a terminal status, and nothing ever changes COMPLETED. */
+  retryEnded: { from: ["FAILED", "CANCELLED", "EXPIRED"], to: "PENDING", isOperators: true },
+} as const satisfies Record<string, { from: readonly string[]; to: string; isOperators?: true }>;
 
 export type TaskEdge = keyof typeof taskLifecycle;
 export type TaskStatus = (typeof taskLifecycle)[TaskEdge]["to"];
@@ -44,14 +46,24 @@ export const TaskStatus = {
   EXPIRED: "EXPIRED",
 } as const satisfies { readonly [Status in TaskStatus]: Status };
 
-/** No edge leaves a terminal status. Derived, so a new status cannot be forgotten here. */
-export function isTerminal(status: TaskStatus): boolean {
-  const edges: readonly { readonly from: readonly TaskStatus[] }[] = Object.values(taskLifecycle);
-  return !edges.some((edge) => edge.from.includes(status));
-}
+/** The statuses in which a task has ended: it stays in them unless an operator retries it. */
+export const TASK_TERMINAL_STATES: readonly TaskStatus[] = [
+  "COMPLETED",
+  "FAILED",
+  "CANCELLED",
+  "EXPIRED",
+];
 
-export const TASK_TERMINAL_STATES: readonly TaskStatus[] =
-  Object.values(TaskStatus).filter(isTerminal);
+/** An end that an operator may take back. */
+export type RetryableStatus = (typeof taskLifecycle)["retryEnded"]["from"][number];
+/** A status of a task that has not ended. */
+export type OpenStatus = Exclude<TaskStatus, RetryableStatus | typeof TaskStatus.COMPLETED>;
+
+export const RETRYABLE_STATES = taskLifecycle.retryEnded.from;
+
+export function isTerminal(status: TaskStatus): boolean {
+  return TASK_TERMINAL_STATES.includes(status);
+}
 
 /** The facts about an attempt whose handler has ended. */
 export interface AttemptFacts {

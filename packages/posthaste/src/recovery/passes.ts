@@ -7,7 +7,8 @@
  *  4. expired tasks: ends PENDING tasks past their goodUntil
  *  5. unknown tasks: fails PENDING tasks whose name no worker ever listed
  *  6. workflow reconciliation: repairs stuck runs
- *  7. retention
+ *  7. rollups: merges counts of ended tasks
+ *  8. retention
  *
  * A recovered task may expire in the same round, and ended tasks are pruned last.
  */
@@ -59,6 +60,8 @@ export interface RoundRules {
 }
 
 const EXPIRE_BATCH = 1_000;
+/** Rows of rollups: 100 workers with 50 task names each write fewer between two rounds. */
+const MERGE_BATCH = 10_000;
 /** Batches of one round; the next round does the rest. */
 const MOST_BATCHES = 100;
 /** Tasks that a line names by id. */
@@ -73,6 +76,7 @@ const passes: readonly (readonly [name: string, counts: keyof Reaped | undefined
   ["expired tasks", "expired", expire],
   ["unknown tasks", "unknown", endUnknown],
   ["workflow reconciliation", undefined, reconcileWorkflows],
+  ["rollups", undefined, mergeRollups],
   ["retention", undefined, prune],
 ];
 
@@ -168,6 +172,10 @@ async function endUnknown(
 
 async function reconcileWorkflows({ reconcile, signal }: ReaperOptions): Promise<number> {
   return (await reconcile?.(signal)) ?? 0;
+}
+
+async function mergeRollups({ database: { store, reads } }: ReaperOptions): Promise<number> {
+  return store.writeRollups.merge(reads, MERGE_BATCH);
 }
 
 async function prune({ database, prune: pruneRecords }: ReaperOptions): Promise<number> {

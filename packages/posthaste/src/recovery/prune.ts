@@ -4,18 +4,30 @@ import type { Database } from "../database/database.ts";
 import type { Logger } from "../domain/logger.ts";
 import type { PrunedBatch } from "../store/queries/retention/prune-records.ts";
 
-/** Heartbeats; states of workers, with workers that are gone and recoveries; tasks and runs that have ended. */
-export const retentionCategories = ["heartbeats", "workerStates", "terminalRecords"] as const;
+/**
+ * Heartbeats; states of workers, with workers that are gone and recoveries; tasks and runs that have ended, and firings of schedules;
+ * counts of ends.
+ */
+export const retentionCategories = [
+  "heartbeats",
+  "workerStates",
+  "terminalRecords",
+  "rollups",
+] as const;
 export type RetentionCategory = (typeof retentionCategories)[number];
 
 export type Retention = Pick<
   RecoveryConfig,
-  "heartbeatRetentionHours" | "workerStateRetentionHours" | "terminalRecordRetentionHours"
+  | "heartbeatRetentionHours"
+  | "workerStateRetentionHours"
+  | "terminalRecordRetentionHours"
+  | "failedRecordRetentionHours"
+  | "rollupRetentionHours"
 >;
 
 /**
  * How many rows of each category; a task counts once, with everything that is stored of it, and so does a run, with its
- * nodes, their tasks, and the runs that are nested in it.
+ * nodes, their tasks, and the runs that are nested in it. A firing of a schedule counts, too.
  */
 export type Pruned = Readonly<Record<RetentionCategory, number>>;
 
@@ -49,28 +61,21 @@ const BATCH = 1_000;
 /** A round takes a few seconds at most; the next one follows soon. */
 const MOST_BATCHES = 50;
 const HOUR_MS = 3_600_000;
-const nothing: Pruned = { heartbeats: 0, workerStates: 0, terminalRecords: 0 };
+const nothing: Pruned = { heartbeats: 0, workerStates: 0, terminalRecords: 0, rollups: 0 };
 
-/** One bounded round. A category whose hours are null is left alone. */
+/** One bounded round. A category whose hours are null is left alone, except tasks whose definition says for how long they are kept. */
 export async function prune(
   database: Database,
   retention: Retention,
   { categories = retentionCategories, dryRun = false, places = new Map() }: PruneOptions = {},
 ): Promise<PruneRound> {
-  const hours: Readonly<Record<RetentionCategory, number | null>> = {
-    heartbeats: retention.heartbeatRetentionHours,
-    workerStates: retention.workerStateRetentionHours,
-    terminalRecords: retention.terminalRecordRetentionHours,
-  };
   const pruned: Record<RetentionCategory, number> = { ...nothing };
   for (const category of categories) {
-    const keepHours = hours[category];
-    if (keepHours === null) continue;
     if (dryRun) {
-      pruned[category] = await count(database, category, keepHours);
+      pruned[category] = await count(database, category, retention);
       continue;
     }
-    const round = await batchesOf(passesOf(database, category, keepHours), places.get(category));
+    const round = await batchesOf(passesOf(database, category, retention), places.get(category));
     pruned[category] = round.pruned;
     if (round.place === undefined) places.delete(category);
     else places.set(category, round.place);
@@ -120,32 +125,62 @@ export async function pruneAll(
 function passesOf(
   { store, reads }: Database,
   category: RetentionCategory,
-  keepHours: number,
+  retention: Retention,
 ): readonly PrunePass[] {
-  const { heartbeats, workerStates, tasks, tasksOfOwnId, workflows } = store.pruneRecords;
-  if (category === "terminalRecords")
-    return [tasks, tasksOfOwnId, workflows].map(
-      (pass) => (from) => pass(reads, keepHours, BATCH, from),
-    );
-  const oldest = category === "heartbeats" ? heartbeats : workerStates;
-  return [
+  const { tasks, tasksOfOwnId, workflows, scheduleFirings, ...byTime } = store.pruneRecords;
+  const oldest =
+    (ask: typeof scheduleFirings, keepHours: number): PrunePass =>
     async () => {
-      const pruned = await oldest(reads, keepHours, BATCH);
+      const pruned = await ask(reads, keepHours, BATCH);
       // The oldest records are found without a stored place.
       return { pruned, reached: pruned < BATCH ? null : "" };
-    },
+    };
+  if (category !== "terminalRecords") {
+    const keepHours = retention[hoursByTime[category]];
+    return keepHours === null ? [] : [oldest(byTime[category], keepHours)];
+  }
+  const [completedHours, failedHours] = taskHours(retention);
+  const ofTasks = [tasks, tasksOfOwnId].map(
+    (pass) => (from: string | null) =>
+      pass(reads, { hours: [completedHours, failedHours], most: BATCH, from }),
+  );
+  if (completedHours === null) return ofTasks;
+  return [
+    ...ofTasks,
+    (from) => workflows(reads, { hours: [completedHours], most: BATCH, from }),
+    oldest(scheduleFirings, completedHours),
   ];
 }
 
 async function count(
   { store, reads }: Database,
   category: RetentionCategory,
-  keepHours: number,
+  retention: Retention,
 ): Promise<number> {
-  const { heartbeats, workerStates, tasks, workflows } = store.pruneRecords.count;
-  if (category === "heartbeats") return heartbeats(reads, keepHours);
-  if (category === "workerStates") return workerStates(reads, keepHours);
-  return (await tasks(reads, keepHours)) + (await workflows(reads, keepHours));
+  const { tasks, workflows, scheduleFirings, ...byTime } = store.pruneRecords.count;
+  if (category === "terminalRecords") {
+    const [completedHours, failedHours] = taskHours(retention);
+    const ended = await tasks(reads, completedHours, failedHours);
+    if (completedHours === null) return ended;
+    const runs = await workflows(reads, completedHours);
+    return ended + runs + (await scheduleFirings(reads, completedHours));
+  }
+  const keepHours = retention[hoursByTime[category]];
+  return keepHours === null ? 0 : byTime[category](reads, keepHours);
+}
+
+const hoursByTime = {
+  heartbeats: "heartbeatRetentionHours",
+  workerStates: "workerStateRetentionHours",
+  rollups: "rollupRetentionHours",
+} as const satisfies Record<Exclude<RetentionCategory, "terminalRecords">, keyof Retention>;
+
+/** The hours of COMPLETED tasks and runs, and those of all other tasks. */
+function taskHours({
+  terminalRecordRetentionHours: completed,
+  failedRecordRetentionHours: failed = completed,
+}: Retention): readonly [number | null, number | null] {
+  return [completed, failed];
 }
 
 /**

@@ -94,6 +94,7 @@ export function definitionRow(task: AnyContract, config: Pick<Config, "queues">)
     queuePriority: config.queues?.get(queue)?.priority ?? null,
     options: optionsText(task),
     flags: flagsText(task, undefined),
+    keepHours: task.retentionHours ?? null,
   };
 }
 
@@ -216,7 +217,11 @@ export function inputProblems(problems: readonly Problem[]): Problem[] {
   }));
 }
 
-function tooLarge(name: string, bytes: number, config: Pick<Config, "payload">): PosthasteError {
+export function tooLarge(
+  name: string,
+  bytes: number,
+  config: Pick<Config, "payload">,
+): PosthasteError {
   return new PosthasteError(
     "PAYLOAD_TOO_LARGE",
     `task "${name}" was not sent: its input is ${bytes} bytes of JSON, payload.rejectBytes allows ` +

@@ -78,7 +78,7 @@ export class Sender {
     isInsideTask: boolean,
   ): Promise<string> {
     requireContract(task);
-    const composed = await this.#compose(task, input, options);
+    const composed = await this.compose(task, input, options);
     const outgoing = isInsideTask ? { ...composed, mayStartHere: false } : composed;
     if (options?.tx !== undefined) {
       const tx = await joinCallers(this.#database, options.tx);
@@ -97,7 +97,7 @@ export class Sender {
     options: SendOptions | undefined,
   ): Promise<string> {
     requireContract(task);
-    const child = { parent, task: await this.#compose(task, input, options) };
+    const child = { parent, task: await this.compose(task, input, options) };
     if (options?.tx === undefined) return this.#sent(child.task, await this.#children.add(child));
     const tx = await joinCallers(this.#database, options.tx);
     return this.#sent(child.task, await sendChildInTransaction(this.#database, tx, child));
@@ -175,7 +175,7 @@ export class Sender {
     for (const [index, item] of items.entries()) {
       try {
         refuseOwnTransaction(item, index, problems);
-        const composing = this.#compose(task, item.input, item.options);
+        const composing = this.compose(task, item.input, item.options);
         part.push(composing instanceof Promise ? await composing : composing);
       } catch (error) {
         problems.push(...itemProblems(error, index));
@@ -202,8 +202,13 @@ export class Sender {
     await Promise.all([this.#waker.flush(), this.#unserved.close()]);
   }
 
+  /** Tasks that were stored by another way, and committed. */
+  stored(tasks: readonly OutgoingTask[]): void {
+    for (const task of tasks) this.#sent(task, task.id);
+  }
+
   /** At once where the schema answers at once: a promise per task would be paid a hundred thousand times. */
-  #compose(
+  compose(
     task: AnyContract,
     input: unknown,
     options: TaskOptions | undefined,

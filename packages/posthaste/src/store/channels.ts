@@ -27,6 +27,11 @@ export function deathChannel(schema: string): string {
   return channel(`${schema}/deaths`);
 }
 
+/** The channel for changed schedules. */
+export function schedulesChannel(schema: string): string {
+  return channel(`${schema}/schedules`);
+}
+
 /** The channel for results that one client waits for. */
 export function resultChannel(schema: string, clientId: string): string {
   return channel(`${schema}/results/${clientId}`);

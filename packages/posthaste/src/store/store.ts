@@ -4,6 +4,12 @@ import { storedClaims } from "./queries/claim/stored-claims.ts";
 import { lockCaps } from "./queries/claim/lock-caps.ts";
 import { startTasks } from "./queries/claim/start-tasks.ts";
 import { surveyLanes } from "./queries/claim/survey-lanes.ts";
+import { changeTasks } from "./queries/operate/change-tasks.ts";
+import { explainTask } from "./queries/operate/explain-task.ts";
+import { listTasks } from "./queries/operate/list-tasks.ts";
+import { matchTasks } from "./queries/operate/match-tasks.ts";
+import { operatorActions } from "./queries/operate/operator-actions.ts";
+import { retryTasks } from "./queries/operate/retry-tasks.ts";
 import { awaitResults } from "./queries/read/await-results.ts";
 import { cancelTask } from "./queries/settle/cancel-task.ts";
 import { readActivity } from "./queries/read/read-activity.ts";
@@ -17,6 +23,11 @@ import { recoverTasks } from "./queries/recover/recover-tasks.ts";
 import { sweepWorkers } from "./queries/recover/sweep-workers.ts";
 import { unknownTasks } from "./queries/recover/unknown-tasks.ts";
 import { pruneRecords } from "./queries/retention/prune-records.ts";
+import { lockSchedules } from "./queries/schedule/lock-schedules.ts";
+import { readSchedules } from "./queries/schedule/read-schedules.ts";
+import { storeSchedules } from "./queries/schedule/store-schedules.ts";
+import { watchSchedules } from "./queries/schedule/watch-schedules.ts";
+import { writeFirings } from "./queries/schedule/write-firings.ts";
 import { copyTasks } from "./queries/send/copy-tasks.ts";
 import { holdParents } from "./queries/send/hold-parents.ts";
 import { identifyDatabase } from "./queries/send/identify-database.ts";
@@ -32,6 +43,8 @@ import { dropEndedClaim } from "./queries/settle/drop-ended-claim.ts";
 import { findOwnCommits } from "./queries/settle/find-own-commits.ts";
 import { reportProgress } from "./queries/settle/report-progress.ts";
 import { settleTasks } from "./queries/settle/settle-tasks.ts";
+import { readStatistics } from "./queries/statistics/read-statistics.ts";
+import { writeRollups } from "./queries/statistics/write-rollups.ts";
 import { isBackendIdle, ping, readServerStart, readClock } from "./queries/worker/ask-server.ts";
 import { heartbeat } from "./queries/worker/heartbeat.ts";
 import { listWorkers } from "./queries/worker/list-workers.ts";
@@ -77,6 +90,8 @@ export function createStore(schema: string) {
     liveness: liveness(schema),
     heartbeat: heartbeat(text),
     workerStates: workerStates(text),
+    writeRollups: writeRollups(text),
+    readStatistics: readStatistics(text),
     surveyLanes: surveyLanes(text),
     expireTasks: expireTasks(text),
     expireNodes: expireNodes(text),
@@ -102,11 +117,22 @@ export function createStore(schema: string) {
     cancelTask: cancelTask(text),
     describeTasks: describeTasks(text),
     pruneRecords: pruneRecords(text),
+    lockSchedules: lockSchedules(text),
+    readSchedules: readSchedules(text),
+    storeSchedules: storeSchedules(text),
+    watchSchedules: watchSchedules(text),
+    writeFirings: writeFirings(text),
     registerWorker: registerWorker(text),
     storeDefinitions: storeDefinitions(text),
     sendByName: sendByName(text),
     advanceTasks: advanceTasks(text),
     advanceWorkflows: advanceWorkflows(text),
+    operatorActions: operatorActions(text),
+    retryTasks: retryTasks(text),
+    changeTasks: changeTasks(text),
+    listTasks: listTasks(text),
+    explainTask: explainTask(text),
+    matchTasks: matchTasks(text),
     watchTasks: watchTasks(text),
     notifyQueues: notifyQueues(text),
     identifyDatabase,

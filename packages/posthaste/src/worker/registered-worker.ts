@@ -3,12 +3,14 @@
  * was declared dead registers again under another id.
  */
 import { hostname } from "node:os";
+import { effectiveConfig } from "../config/settings.ts";
 import type { WorkerSettings } from "../config/worker-options.ts";
 import { despiteSilence } from "../database/despite-silence.ts";
 import { unavailable } from "../database/repeat-safely.ts";
 import { childLogger, type Logger } from "../domain/logger.ts";
 import type { Maintenance } from "../recovery/maintenance.ts";
 import type { Listener } from "../runtime/listener.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
 import { pause } from "../runtime/pause.ts";
 import { Periodic } from "../runtime/periodic.ts";
 import { definitionRow } from "../sending/compose-task.ts";
@@ -19,6 +21,7 @@ import type {
   AttemptServices,
 } from "./execution/attempt-services.ts";
 import { ProgressReports } from "./execution/progress-reports.ts";
+import { Rollups } from "./execution/rollups.ts";
 import { TaskLog } from "./execution/task-log.ts";
 import { Liveness } from "./liveness/liveness.ts";
 import { watchedWorker } from "./liveness/watched-worker.ts";
@@ -40,6 +43,9 @@ export interface WorkerSetup extends Omit<WorkLoopOptions, "services">, ServiceP
     /** Whether it may judge workers that have been silent for this long: only while its own heartbeats are written. */
     readonly mayJudge: (thresholdMs: number) => boolean;
   }) => Maintenance;
+  /** Stores the schedules of the app. */
+  readonly storeSchedules: () => Promise<void>;
+  readonly startScheduler: (me: { readonly leads: () => boolean }) => Scheduler;
   readonly onStopped: () => void;
 }
 
@@ -76,7 +82,8 @@ export async function registerAndStart(
   const log = childLogger(setup.log, { worker: workerId });
   const progress = new ProgressReports(database, log);
   const taskLog = new TaskLog(log, setup.logsEveryTask);
-  const services: AttemptServices = { ...shared, workerId, log, progress, taskLog };
+  const rollups = new Rollups();
+  const services: AttemptServices = { ...shared, workerId, log, progress, taskLog, rollups };
   const loop = new WorkLoop({ ...setup, services, log });
   database.reads.warmUp();
   loop.warmUp();
@@ -84,12 +91,15 @@ export async function registerAndStart(
     worker: watchedWorker(workerId, await database.locate(), config, settings),
     log,
     claims: () => loop.inFlight.claims(),
+    takeRollups: () => rollups.take(),
+    onClock: (aheadMs) => rollups.setClock(aheadMs),
     onDead: options.onDead,
     onFence: (isFenced) => loop.fence(isFenced),
     onLongBlock: () => loop.requestReconcile(),
   });
   try {
-    const hasLock = await register(setup, options);
+    const { hasLock, clockAheadMs } = await register(setup, options);
+    rollups.setClock(clockAheadMs);
     const begun = liveness.begin();
     if (!hasLock) await begun;
   } catch (error) {
@@ -99,11 +109,18 @@ export async function registerAndStart(
   return new RegisteredWorker({ setup, services, loop, liveness });
 }
 
-/** Waits for an unreachable database, as the loop does. Resolves with whether a lock shows from now on that the process lives. */
+interface Registration {
+  /** Whether a lock shows from now on that the process lives. */
+  readonly hasLock: boolean;
+  /** The database's clock minus `performance.now()`. */
+  readonly clockAheadMs: number;
+}
+
+/** Waits for an unreachable database, as the loop does. */
 async function register(
-  { database, config, settings, registry, version }: WorkerSetup,
+  { database, config, settings, registry, version, storeSchedules }: WorkerSetup,
   { workerId, outage, isStopping }: RegistrationOptions,
-): Promise<boolean> {
+): Promise<Registration> {
   for (;;) {
     try {
       await database.ensureSchema();
@@ -112,7 +129,8 @@ async function register(
       const session = await database.reads.connection();
       const livenessKey = session.isOurs ? await store.liveness.takeLock(session) : null;
       await store.storeDefinitions(session, definitions);
-      await store.registerWorker.register(session, {
+      const askedAt = performance.now();
+      const serverMs = await store.registerWorker.register(session, {
         workerId,
         name: workerName(settings),
         hostname: hostname(),
@@ -122,10 +140,17 @@ async function register(
         taskNames: [...registry.keys()],
         concurrency: settings.concurrency,
         livenessKey,
-        metadata: { node: process.version, platform: `${process.platform} ${process.arch}` },
+        config: effectiveConfig(config, settings),
+        metadata: {
+          role: settings.concurrency === 0 ? "scheduler" : "worker",
+          node: process.version,
+          platform: `${process.platform} ${process.arch}`,
+        },
       });
+      if (settings.scheduler) await storeSchedules();
       outage.over();
-      return livenessKey !== null;
+      const clockAheadMs = serverMs - (askedAt + performance.now()) / 2;
+      return { hasLock: livenessKey !== null, clockAheadMs };
     } catch (error) {
       if (!outage.isDatabaseAway(error)) throw error;
       if (isStopping()) throw unavailable(error);
@@ -145,6 +170,7 @@ export class RegisteredWorker {
   readonly #setup: WorkerSetup;
   readonly #parts: Parts;
   readonly #maintenance: Maintenance;
+  readonly #scheduler: Scheduler | undefined;
   readonly #check: Periodic;
   readonly #poll: Periodic;
   readonly #unsubscribe: () => void;
@@ -165,6 +191,11 @@ export class RegisteredWorker {
       mayJudge: (thresholdMs) => liveness.mayJudge(thresholdMs),
     });
     this.#maintenance = maintenance;
+    if (settings.scheduler) {
+      const scheduler = setup.startScheduler({ leads: () => liveness.leads });
+      liveness.watchLead(() => scheduler.wake());
+      this.#scheduler = scheduler;
+    }
     liveness.watchDeadlines((inMs) => maintenance.expireIn(inMs));
     this.#unsubscribe = subscribeWorker({
       listener,
@@ -222,7 +253,11 @@ export class RegisteredWorker {
     const { database, settings } = this.#setup;
     loop.drain();
     // A silent database must not delay the grace: this is awaited after it.
-    const told = Promise.all([this.#maintenance.stop(), this.#setState("stopping")]);
+    const told = Promise.all([
+      this.#maintenance.stop(),
+      this.#scheduler?.stop(),
+      this.#setState("stopping"),
+    ]);
     const over = new AbortController();
     const done = this.done.catch(() => undefined).finally(() => over.abort()); // start() has reported it
     await pause(

@@ -62,6 +62,26 @@ export class Starter {
     return (isGuarded ? this.#keyed : this.#plain).add(run);
   }
 
+  /** The graph and the input of runs that are started later: the input as its schema returns it. */
+  async prepare(
+    workflow: AnyWorkflow,
+    input: unknown,
+  ): Promise<{ readonly graphId: number; readonly input: string }> {
+    requireWorkflow(workflow);
+    const run = await this.#compose(workflow, input, undefined);
+    return { graphId: await this.#stored.numberOf(run.graphs), input: run.input };
+  }
+
+  /** The number under which the workflow's graph is stored. */
+  async graphId(workflow: AnyWorkflow): Promise<number> {
+    return this.#stored.numberOf(this.#graphsOf(workflow));
+  }
+
+  /** Stored graphs may be gone: the database was restored or emptied. */
+  forgetGraphs(): void {
+    this.#stored.forget();
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#plain.idle(), this.#keyed.idle()]);
     await this.#waker.flush();

@@ -98,8 +98,8 @@ test("a history without a fault breaks no law", async () => {
 });
 
 const one = (name: string): string =>
-  `(select task_id from posthaste.submissions join posthaste.finished_tasks using (task_id)
-     where name = '${name}' and status is null order by task_id limit 1)`;
+  `(select task_id from posthaste.submissions as sent join posthaste.finished_tasks using (task_id)
+     where sent.name = '${name}' and status is null order by task_id limit 1)`;
 const stranger = `'${randomUUID()}'`;
 const silently = "set local session_replication_role = replica;"; // as if no trigger were there
 
@@ -107,7 +107,7 @@ const silently = "set local session_replication_role = replica;"; // as if no tr
 const planted: Readonly<Record<string, string>> = {
   "every acknowledged send is in exactly one state table": `${silently} delete from posthaste.finished_tasks where task_id = ${one("once")}`,
   "every acknowledged send has its submission": `insert into chaos.acknowledged values (${stranger})`,
-  "no terminal state changes": `update posthaste.finished_tasks set result = '1' where task_id = ${one("once")}`,
+  "a terminal state changes only by an operator's retry, and COMPLETED never": `update posthaste.finished_tasks set result = '1' where task_id = ${one("once")}`,
   "only edges of the lifecycle occur": `update chaos.journal set status = 'EXPIRED' where op = 'in' and status = 'COMPLETED' and task_id = ${one("once")}`,
   "what the journal says last is what is stored": `delete from chaos.journal where op = 'in' and status = 'COMPLETED' and task_id = ${one("once")}`,
   "a cancel that was answered cancelled or requested ends CANCELLED": `insert into chaos.cancels values (${one("once")}, 'requested')`,

@@ -95,7 +95,12 @@ test("prune needs the app, whose retention decides", async () => {
   );
   const { stdout, code } = await posthaste("prune", "--app", file, "--dry-run", "--json");
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toEqual({ heartbeats: 0, workerStates: 0, terminalRecords: 0 });
+  expect(JSON.parse(stdout)).toEqual({
+    heartbeats: 0,
+    workerStates: 0,
+    terminalRecords: 0,
+    rollups: 0,
+  });
 });
 
 test("commands refuse an app together with a database", async () => {

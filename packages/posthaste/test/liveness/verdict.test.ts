@@ -51,6 +51,7 @@ async function registered(): Promise<Registered> {
     concurrency: 1,
     livenessKey: null,
     metadata: {},
+    config: {},
   });
   const key = await liveness.takeLock(session);
   await beat({ workerId, key, session });

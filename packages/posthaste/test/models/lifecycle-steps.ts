@@ -100,7 +100,11 @@ export class Lifecycle {
         this.model.now += wish.steps;
         return passTime(this.#db, wish.steps);
       case "prune": {
-        const { pruned } = await this.#store.pruneRecords.tasks(this.#db, 1, 100, null);
+        const { pruned } = await this.#store.pruneRecords.tasks(this.#db, {
+          hours: [1, 1],
+          most: 100,
+          from: null,
+        });
         expect(pruned).toBe(this.model.prune(HOUR));
         if (pruned > 0) this.#note("pruned");
         return;

@@ -116,5 +116,6 @@ export const ANY_WORKER = {
   queues: ["q"],
   taskNames: [] as string[],
   concurrency: 1,
+  config: {},
   metadata: {},
 };

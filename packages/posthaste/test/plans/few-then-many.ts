@@ -83,7 +83,7 @@ function recovering(criteria: RecoveryCriteria, seed: ActiveSeed): SizedCall {
   };
 }
 
-const PRUNE = statement(sql`select posthaste.prune_tasks_of_own_id(720, 1000000)`);
+const PRUNE = statement(sql`select posthaste.prune_ended_tasks_of_own_id(720, 720, 1000000)`);
 const timed = { thresholdMs: 1_000, multiplier: 3, flags: [] } as const;
 
 export const taskCalls: Readonly<Record<string, SizedCall>> = {

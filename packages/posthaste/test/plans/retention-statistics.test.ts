@@ -33,7 +33,8 @@ describe("pruneRecords", () => {
     // Sooner or later a session takes a plan for any values, which may be another one.
     for (let batch = 0; batch < 10; batch++) {
       const start: string | null = from;
-      const call = (run: Db): Promise<PrunedBatch> => pruneRecords.tasks(run, 720, 1_000, start);
+      const call = (run: Db): Promise<PrunedBatch> =>
+        pruneRecords.tasks(run, { hours: [720, 720], most: 1_000, from: start });
       const { buffers } = await explain(connection, await prepare(connection, call));
       figures("1,000 tasks", { buffers });
       expect(buffers).toBeLessThan(20_000);

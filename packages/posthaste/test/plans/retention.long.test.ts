@@ -33,19 +33,29 @@ interface Batch {
 
 const batches: Readonly<Record<string, Batch>> = {
   "1,000 of 1,000,000 tasks": {
-    call: (run, keepHours) => store.pruneRecords.tasks(run, keepHours, 1_000, null),
+    call: (run, keepHours) =>
+      store.pruneRecords.tasks(run, { hours: [keepHours, keepHours], most: 1_000, from: null }),
     // Before version 17, PostgreSQL goes down the tree for each id of a list.
     mostBuffers: 25_000,
     scans: [],
   },
   "no task that is ahead of the time": {
     call: (run, keepHours) =>
-      store.pruneRecords.tasks(run, keepHours, 1_000, "03000000-0000-0000-0000-000000000000"),
+      store.pruneRecords.tasks(run, {
+        hours: [keepHours, keepHours],
+        most: 1_000,
+        from: "03000000-0000-0000-0000-000000000000",
+      }),
     mostBuffers: 100,
     scans: [],
   },
   "100 of 100,000 tasks of own ids": {
-    call: (run, keepHours) => store.pruneRecords.tasksOfOwnId(run, keepHours, 1_000, null),
+    call: (run, keepHours) =>
+      store.pruneRecords.tasksOfOwnId(run, {
+        hours: [keepHours, keepHours],
+        most: 1_000,
+        from: null,
+      }),
     mostBuffers: 2_500,
     scans: [],
   },
@@ -131,14 +141,18 @@ describe("pruneRecords", () => {
     for (let batch = 0; batch < 10; batch++) {
       const start: string | null = from;
       const call = (run: Db): Promise<PrunedBatch> =>
-        store.pruneRecords.tasks(run, MONTH, 1_000, start);
+        store.pruneRecords.tasks(run, { hours: [MONTH, MONTH], most: 1_000, from: start });
       const { buffers, executionMs } = await explain(connection, await prepare(connection, call));
       figures("10,000 walked over", { ms: executionMs, buffers });
       // Each row is looked at twice at most, and no submission is.
       expect.soft(buffers).toBeLessThan(21_000);
       from = (await call(connection)).reached;
     }
-    const rest = await store.pruneRecords.tasks(connection, MONTH, 1_000, from);
+    const rest = await store.pruneRecords.tasks(connection, {
+      hours: [MONTH, MONTH],
+      most: 1_000,
+      from: from,
+    });
     expect(rest.pruned).toBe(1_000);
   });
 });

@@ -53,8 +53,14 @@ const questions: Readonly<Record<string, readonly [number, (connection: Db) => P
     ],
     "stuck runs": [12_000, (on) => store.repairWorkflows.find(on, FIRST, 200)],
     // Before version 17, PostgreSQL goes down the tree for each id of a list.
-    "a batch of old ones": [45_000, (on) => store.pruneRecords.workflows(on, 720, 1_000, null)],
-    "no old ones": [100, (on) => store.pruneRecords.workflows(on, 7_200, 1_000, null)],
+    "a batch of old ones": [
+      45_000,
+      (on) => store.pruneRecords.workflows(on, { hours: [720], most: 1_000, from: null }),
+    ],
+    "no old ones": [
+      100,
+      (on) => store.pruneRecords.workflows(on, { hours: [7_200], most: 1_000, from: null }),
+    ],
   };
 
 beforeAll(async () => {

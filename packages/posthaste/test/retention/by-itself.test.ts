@@ -84,12 +84,17 @@ describe("retention", () => {
     await addEnded(db, [{ ago: "40 hours" }, { ago: "1 hour" }]);
     await addHeartbeats(db, ["25 hours"]);
     const { admin } = db.app({ recovery: { terminalRecordRetentionHours: 39 } });
-    const counted = { heartbeats: 1, workerStates: 0, terminalRecords: 1 };
+    const counted = { heartbeats: 1, workerStates: 0, terminalRecords: 1, rollups: 0 };
     expect(await admin.prune({ dryRun: true })).toEqual(counted);
     expect(await rows()).toEqual({ heartbeats: 1, tasks: 2 });
     expect(await admin.prune()).toEqual(counted);
     expect(await rows()).toEqual({ heartbeats: 0, tasks: 1 });
-    expect(await admin.prune()).toEqual({ heartbeats: 0, workerStates: 0, terminalRecords: 0 });
+    expect(await admin.prune()).toEqual({
+      heartbeats: 0,
+      workerStates: 0,
+      terminalRecords: 0,
+      rollups: 0,
+    });
   });
 
   test("admin.prune refuses unknown options and deletes nothing", async () => {

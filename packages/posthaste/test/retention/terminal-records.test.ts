@@ -30,6 +30,7 @@ describe("pruneRecords", () => {
       expect(await pruneOnce(db)).toEqual({
         heartbeats: 0,
         workerStates: 0,
+        rollups: 0,
         terminalRecords: 1,
         unfinished: [],
       });
@@ -37,6 +38,23 @@ describe("pruneRecords", () => {
         expect(await kept(table)).toEqual([young]);
     },
   );
+
+  test("deletes the retries of a task with it, and leaves a retried task that waits alone, however old", async () => {
+    const [waiting = "", ended = ""] = await addEnded(db, [
+      { ago: "60 days", status: "FAILED" },
+      { ago: "60 days", status: "FAILED" },
+    ]);
+    for (const id of [waiting, ended]) await db.sql("select posthaste.retry($1)", [id]);
+    await db.sql("select posthaste.fail($1, 'AGAIN')", [ended]);
+    await db.sql(
+      "update posthaste.finished_tasks set finished_at = now() - interval '59 days' where task_id = $1",
+      [ended],
+    );
+
+    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 1 });
+    expect(await kept()).toEqual([waiting]);
+    expect(await kept("task_retries")).toEqual([waiting]);
+  });
 
   test("keeps records for the configured hours", async () => {
     await addEnded(db, [{ ago: "2 hours" }, { ago: "59 minutes" }]);
@@ -46,6 +64,64 @@ describe("pruneRecords", () => {
     expect(await pruneOnce(db, { terminalRecordRetentionHours: 1 })).toMatchObject({
       terminalRecords: 1,
     });
+  });
+
+  test("keeps FAILED, CANCELLED and EXPIRED tasks for hours of their own", async () => {
+    const statuses = ["COMPLETED", "FAILED", "CANCELLED", "EXPIRED"] as const;
+    const old = { terminalRecordRetentionHours: 1, failedRecordRetentionHours: 3 };
+    const ids = await addEnded(
+      db,
+      statuses.map((status) => ({ ago: "2 hours", status })),
+    );
+    expect(await pruneOnce(db, old, { dryRun: true })).toMatchObject({ terminalRecords: 1 });
+    expect(await pruneOnce(db, old)).toMatchObject({ terminalRecords: 1 });
+    expect(await kept()).toEqual(ids.slice(1).toSorted());
+    const reversed = { terminalRecordRetentionHours: null, failedRecordRetentionHours: 1 };
+    await addEnded(db, [{ ago: "2 hours" }]);
+    expect(await pruneOnce(db, reversed)).toMatchObject({ terminalRecords: 3 });
+    expect(await kept()).toHaveLength(1);
+  });
+
+  test("keeps tasks for the hours of their definition, shorter or longer, also with ids of the caller", async () => {
+    await db.sql(
+      `insert into posthaste.task_definitions (name, queue, keep_hours) values ('old', 'default', 2)`,
+    );
+    const id = randomUUID();
+    await addEnded(db, [{ ago: "3 hours" }, { ago: "1 hour" }, { ago: "3 hours", id }]);
+    expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ terminalRecords: 2 });
+    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 2 });
+    expect(await kept()).toHaveLength(1);
+    await db.sql(`update posthaste.task_definitions set keep_hours = 1000`);
+    await addEnded(db, [{ ago: "31 days" }, { ago: "60 days", status: "FAILED" }]);
+    expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 1 });
+    const forever = { terminalRecordRetentionHours: null };
+    await addEnded(db, [{ ago: "60 days" }]);
+    expect(await pruneOnce(db, forever)).toMatchObject({ terminalRecords: 1 });
+    expect(await kept()).toHaveLength(2);
+  });
+
+  test("stores the hours of a definition when a worker starts", async () => {
+    const tasks = [defineTask({ name: "brief", retentionHours: 5, run: () => null })];
+    const worker = db.app({ tasks }).worker();
+    await worker.start();
+    expect(await db.sql(`select name, keep_hours from posthaste.task_definitions`)).toEqual([
+      { name: "brief", keep_hours: 5 },
+    ]);
+    await worker.stop();
+  });
+
+  test("locks no task that it keeps", async () => {
+    const [held] = await addEnded(db, [{ ago: "2 hours", status: "FAILED" }]);
+    const hours = { terminalRecordRetentionHours: 1, failedRecordRetentionHours: 3 };
+    await pruneOnce(db, hours);
+    expect(
+      await db.sql(
+        `select sent.xmax::text as sent, ended.xmax::text as ended
+           from posthaste.submissions as sent join posthaste.finished_tasks as ended using (task_id)
+          where task_id = $1`,
+        [held],
+      ),
+    ).toEqual([{ sent: "0", ended: "0" }]);
   });
 
   test("keeps records forever with null", async () => {
@@ -165,7 +241,7 @@ describe("pruneRecords", () => {
       if (claim === undefined) throw new Error("nothing was added");
       const pruner = await db.connect("reads");
       await pruner.script("begin" as never);
-      await db.store.pruneRecords.tasks(pruner, 720, 1_000, null);
+      await db.store.pruneRecords.tasks(pruner, { hours: [720, 720], most: 1_000, from: null });
       const finisher = await db.connect();
       const reply = await db.store.settleTasks(finisher, [
         { ...claim, edge: "succeed", ran: true },
@@ -174,4 +250,15 @@ describe("pruneRecords", () => {
       await pruner.script("rollback" as never);
     });
   });
+});
+
+test("firings of schedules are deleted after the retention of terminal records, and newer ones stay", async () => {
+  await db.sql(
+    `insert into posthaste.schedule_firings (schedule, slot, fired_at, skipped)
+     select 'a', now() - hours * interval '1 hour', now() - hours * interval '1 hour', 'missed'
+       from unnest(array[719, 721, 722]) as hours`,
+  );
+  expect(await pruneOnce(db, {}, { dryRun: true })).toMatchObject({ terminalRecords: 2 });
+  expect(await pruneOnce(db)).toMatchObject({ terminalRecords: 2, unfinished: [] });
+  expect(await db.sql("select from posthaste.schedule_firings")).toHaveLength(1);
 });

@@ -233,8 +233,8 @@ describe("the worker", () => {
         [[...old, young.id]],
       ),
     ).toEqual([{ id: young.id }]);
-    for (const each of ["prune_tasks", "prune_tasks_of_own_id"])
-      await expect(as("worker", `select ${schema}.${each}(0, 10)`)).rejects.toThrow(
+    for (const each of ["prune_ended_tasks", "prune_ended_tasks_of_own_id"])
+      await expect(as("worker", `select ${schema}.${each}(0, null, 10)`)).rejects.toThrow(
         "what is over is kept for at least 1 hour, got 0",
       );
   });

@@ -1,4 +1,4 @@
-/** A schema with its four roles, each of which can log in. */
+/** A schema with its five roles, each of which can log in. */
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll } from "vitest";

@@ -55,7 +55,7 @@ test("a rolling deployment keeps the newest functions and every grant, and no ca
       expect(await as("producer", `select ${schema}.cancel($1) as said`, [id])).toEqual([
         { said: "cancelled" },
       ]);
-      await as("worker", `select * from ${schema}.prune_tasks(1, 10)`);
+      await as("worker", `select * from ${schema}.prune_ended_tasks(1, 1, 10)`);
       calls++;
     }
   };

@@ -279,6 +279,7 @@ describe("send in SQL", () => {
           queuePriority: null,
           options: null,
           flags: null,
+          keepHours: null,
         }));
         await Promise.all([
           db.store.storeDefinitions(one, rows),

@@ -59,6 +59,7 @@ describe("readTask", () => {
       concurrency: 5,
       livenessKey: null,
       metadata: {},
+      config: {},
     });
     const { id } = await addOneActive(db, { workerId });
 

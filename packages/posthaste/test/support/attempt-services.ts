@@ -4,6 +4,7 @@ import { Database } from "../../src/database/database.ts";
 import { hookRunner } from "../../src/hooks/hook-runner.ts";
 import { ProgressReports } from "../../src/worker/execution/progress-reports.ts";
 import type { AttemptServices } from "../../src/worker/execution/attempt-services.ts";
+import { Rollups } from "../../src/worker/execution/rollups.ts";
 import { TaskLog } from "../../src/worker/execution/task-log.ts";
 import { silentLogger } from "./loggers.ts";
 
@@ -18,6 +19,7 @@ export function servicesWithoutDatabase(log: Logger = silentLogger): AttemptServ
     context: undefined,
     progress: new ProgressReports(database, log),
     taskLog: new TaskLog(log, false),
+    rollups: new Rollups(),
     onLargeResult: () => undefined,
     sendChild: none,
     threads: undefined,

@@ -14,6 +14,7 @@ export async function brokenLaws(
   const ofTasks = await sql(
     `${CONSERVED} union all ${COUNTED} union all ${IN_PLACE} union all ${IN_TIME}`,
   );
+  ofTasks.push(...(await sql(RETRIED)));
   return [...ofTasks, ...(await sql(BROKEN_WORKFLOW_LAWS))];
 }
 
@@ -68,6 +69,11 @@ const COUNTED = `
     from posthaste.ready_tasks
    where attempt_no is null and (retry_count > 0 or crash_count > 0)`;
 
+/** The last deadline that an operator's retry gave it, or the one it was sent with. */
+const DEADLINE = `coalesce((
+  select t.good_until from posthaste.task_retries t
+   where t.task_id = s.task_id and t.good_until is not null order by t.id desc limit 1), s.good_until)`;
+
 /** A row that its submission describes is found where the submission says. */
 const IN_PLACE = `
   select 'a ready row that was never claimed does not stand where its submission says', task_id::text, 0
@@ -80,15 +86,30 @@ const IN_PLACE = `
   union all
   select 'not in the line that it was sent to', task_id::text, 0
     from posthaste.submissions s join posthaste.ready_tasks r using (task_id)
-   where (r.queue, r.priority, r.good_until) is distinct from (s.queue, s.priority, s.good_until)
+   where (r.queue, r.good_until) is distinct from (s.queue, ${DEADLINE})
+      or (r.priority <> s.priority and not exists (
+        select from posthaste.operator_actions o where o.action = 'set priority' and o.target = s.task_id::text))
   union all
   select 'not under the cap or the deadline that it was sent with', task_id::text, 0
     from posthaste.submissions s join posthaste.active_tasks a using (task_id)
-   where (coalesce(a.capped_queue, s.queue), a.good_until) is distinct from (s.queue, s.good_until)
+   where (coalesce(a.capped_queue, s.queue), a.good_until) is distinct from (s.queue, ${DEADLINE})
   union all
   select 'came back into the line, and yet no due time of its own', task_id::text, 0
     from posthaste.active_tasks
    where enqueued_at is null and (attempt_no is not null or retry_count is not null or crash_count is not null)`;
+
+/** Every end that an operator took back is written down, as an attempt too if a handler had run. */
+const RETRIED = `
+  select 'an attempt that ended its task, and no retry of it' as law, task_id::text as task, attempt_no as figure
+    from posthaste.attempts a
+   where ended_task and not exists (
+     select from posthaste.task_retries t
+      where t.task_id = a.task_id and t.attempt_no = a.attempt_no and t.status = a.outcome)
+  union all
+  select 'a retry of a node, or of a task that is not there', t.task_id::text, t.attempt_no
+    from posthaste.task_retries t
+    left join posthaste.submissions s using (task_id)
+   where s.task_id is null or s.workflow_id is not null`;
 
 /** Claims as they are and were, with what their nulls mean. */
 const CLAIMS = `(
@@ -106,7 +127,7 @@ const CLAIMS = `(
 const IN_TIME = `
   select 'started after its deadline', s.task_id::text, 0
     from posthaste.submissions s join posthaste.finished_tasks f using (task_id)
-   where f.started_at > s.good_until and coalesce(f.retry_count, 0) = 0
+   where f.started_at > ${DEADLINE} and coalesce(f.retry_count, 0) = 0
   union all
   select 'claimed before its time', task_id::text, 0
     from ${CLAIMS} as claim where claimed_at < enqueued_at

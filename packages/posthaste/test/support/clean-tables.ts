@@ -7,6 +7,8 @@ const tables = [
   "active_tasks",
   "finished_tasks",
   "attempts",
+  "task_retries",
+  "operator_actions",
   "waiters",
   "workers",
   "queues",
@@ -15,6 +17,9 @@ const tables = [
   "heartbeats",
   "worker_states",
   "recoveries",
+  "task_retries",
+  "operator_actions",
+  "rollups",
   "workflows",
   "workflow_states",
   "workflow_nodes",
@@ -22,6 +27,8 @@ const tables = [
   "workflow_graphs",
   "graph_nodes",
   "graph_edges",
+  "schedules",
+  "schedule_firings",
 ].map((table) => `posthaste.${table}`);
 
 /**

@@ -1,7 +1,7 @@
 /** The roles that `posthaste roles` prints, each with a password of its own. They belong to the whole server: drop them. */
 import { printRoles } from "../../src/database/print-sql.ts";
 
-export const kinds = ["migrator", "producer", "worker", "reader"] as const;
+export const kinds = ["migrator", "producer", "worker", "reader", "operator"] as const;
 export type Kind = (typeof kinds)[number];
 
 /** SQL as an administrator. */

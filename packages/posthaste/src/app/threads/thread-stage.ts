@@ -36,8 +36,8 @@ export function threadStage(): ThreadStage | undefined {
 }
 
 /** Methods that answer at once, with something that has methods of its own. */
-const makers = new Set<string | symbol>(["worker", "task", "workflow"]);
-const workerStarts = new Set<string | symbol>(["worker", "runWorker"]);
+const makers = new Set<string | symbol>(["worker", "scheduler", "task", "workflow"]);
+const workerStarts = new Set<string | symbol>(["worker", "runWorker", "scheduler", "runScheduler"]);
 
 /** The same object, whose methods do nothing unless a task's handler calls them. */
 export function onStage<Target extends object>(target: Target, stage: ThreadStage): Target {

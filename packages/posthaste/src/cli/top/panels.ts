@@ -11,7 +11,7 @@ import { stateOfWorker, styleOfWorker } from "../workers-command.ts";
 import { runColumns } from "../workflows-command.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** Enter opens it. */
+/** The object that Enter opens. */
 export interface Target {
   readonly kind: "task" | "run" | "worker";
   readonly id: string;

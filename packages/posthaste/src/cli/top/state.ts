@@ -43,7 +43,7 @@ interface Selection {
 
 export type Effect = "quit" | "interrupt" | "suspend" | "refresh" | { readonly open: Target };
 
-/** Kept for the sparklines. */
+/** The numbers behind a sparkline. */
 const MOST_RATES = 30;
 /** Rows that a page key goes, and lines. */
 const PAGE = 10;

@@ -10,6 +10,7 @@ import type { Logger } from "../../domain/logger.ts";
 import type { HookRunner } from "../../hooks/hook-runner.ts";
 import type { Claim } from "../../store/queries/claim/stored-claims.ts";
 import type { ProgressReports } from "./progress-reports.ts";
+import type { Rollups } from "./rollups.ts";
 import type { TaskLog } from "./task-log.ts";
 import type { ThreadPool } from "./threads/thread-pool.ts";
 
@@ -36,6 +37,7 @@ export interface AttemptServices extends HandlerServices {
   readonly log: Logger;
   readonly progress: ProgressReports;
   readonly taskLog: TaskLog;
+  readonly rollups: Rollups;
   /** A value was larger than `payload.warnBytes`. */
   readonly onLargeResult: (log: Logger, name: string, bytes: number) => void;
   /** Runs blocking tasks; undefined if the app has none. */
@@ -55,7 +57,10 @@ export interface ServiceParts {
 }
 
 /** Shared by all registrations of a worker. */
-export type SharedServices = Omit<AttemptServices, "workerId" | "log" | "progress" | "taskLog">;
+export type SharedServices = Omit<
+  AttemptServices,
+  "workerId" | "log" | "progress" | "taskLog" | "rollups"
+>;
 
 export async function makeServices({
   database,

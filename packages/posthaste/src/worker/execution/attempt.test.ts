@@ -39,6 +39,8 @@ describe("Attempt", () => {
   test("settles a value under the claim of the attempt", async () => {
     const task = defineTask({ name: "n", run: (_: null, ctx) => ctx.attempt });
     expect(await ended(start(task))).toEqual({
+      enqueuedAt: 0,
+      times: { beganAt: expect.any(Number), endedAt: expect.any(Number) },
       id: "t",
       claimId: "c",
       name: "n",

@@ -19,6 +19,7 @@ import { failureOf, interruptedEnd, decideEnd } from "./decide-end.ts";
 import { attemptEvent, emitCompletion } from "./emit-attempt-events.ts";
 import type { EndedTask } from "./ended-task.ts";
 import { executeTask, thrownFailure, type Execution } from "./execute-task.ts";
+import type { AttemptTimes } from "./rollups.ts";
 import { serializeError } from "./serialize-error.ts";
 import { readAttemptOptions, type AttemptOptions } from "./stored-options.ts";
 import type { HandlerMessage } from "./threads/messages.ts";
@@ -205,7 +206,9 @@ export class Attempt implements HandlerHost {
         "handler failed after its transaction completed the task; the task stays completed",
       );
     }
-    emitCompletion(this.services, () => this.#endEvent());
+    const times = this.#times();
+    this.services.rollups.completed({ ...this.claimed, times });
+    emitCompletion(this.services, () => this.#endEvent(times));
     this.#onEnd?.(this, undefined);
   }
 
@@ -253,14 +256,19 @@ export class Attempt implements HandlerHost {
       onLargeResult(this.log, this.claimed.name, execution.bytes);
     const isInterrupted = this.#stopped === "SHUTDOWN" || this.#stopped === "CLAIM_LOST";
     const judged = this.#judged(execution);
-    const settled = decideEnd(this.claimed, this.#options, judged, isInterrupted);
+    const times = this.#times();
+    const settled = decideEnd(this.claimed, this.#options, judged, { isInterrupted, times });
     const { hooks, taskLog } = this.services;
     const isTold = hooks.observesEnds || taskLog.writesAll || settled.edge !== "succeed";
-    return isTold ? { ...settled, event: this.#endEvent() } : settled;
+    return isTold ? { ...settled, event: this.#endEvent(times) } : settled;
   }
 
-  #endEvent(): RunEndEvent {
-    const durationMs = Math.max(0, performance.now() - this.#beganAt);
+  #times(): AttemptTimes {
+    return { beganAt: this.#beganAt, endedAt: performance.now() };
+  }
+
+  #endEvent({ beganAt, endedAt }: AttemptTimes): RunEndEvent {
+    const durationMs = Math.max(0, endedAt - beganAt);
     return { ...attemptEvent(this.claimed, this.services.workerId), durationMs };
   }
 

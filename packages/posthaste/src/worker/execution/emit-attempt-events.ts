@@ -53,17 +53,20 @@ export function emitStoredEnds(
 
 /** Tasks that a claim or a start has ended because their deadline had passed. */
 export function reportExpired(
-  services: Services & Pick<AttemptServices, "log">,
+  services: Services & Pick<AttemptServices, "log" | "rollups">,
   connection: Connection,
   ids: readonly string[],
 ): void {
   if (ids.length === 0) return;
-  const { database, hooks, taskLog } = services;
+  const { database, hooks, taskLog, rollups } = services;
   notifyWaiters(services, connection, ids);
   emitTaskEvents(database, hooks, {
     event: "taskExpired",
     ids,
-    onDescribed: (tasks) => taskLog.expired(tasks),
+    onDescribed: (tasks) => {
+      rollups.expired(tasks);
+      taskLog.expired(tasks);
+    },
   });
 }
 

@@ -2,6 +2,7 @@
 import type { RunEndEvent } from "../../define/hooks.ts";
 import type { ClaimedTask } from "../../store/queries/claim/claim-tasks.ts";
 import type { TaskEnd } from "../../store/queries/settle/settle-tasks.ts";
+import type { AttemptTimes } from "./rollups.ts";
 
 /** An end with the place of its task. */
 export interface EndedTask extends TaskEnd {
@@ -14,6 +15,9 @@ export interface EndedTask extends TaskEnd {
   readonly occupiesSlot?: boolean;
   /** The worker told it to stop: the crash rule decides. */
   readonly isInterrupted?: true;
+  /** When it was due, in epoch ms of the database's clock, and when its handler ran: for rollups. Absent: it did not run. */
+  readonly enqueuedAt?: number;
+  readonly times?: AttemptTimes;
   /** The event for hooks and log, if one is needed. */
   readonly event?: RunEndEvent;
 }

@@ -4,18 +4,22 @@
  */
 import { mayPass } from "../../database/repeat-safely.ts";
 import { Backoff } from "../../runtime/backoff.ts";
+import { monotonicMs } from "../../runtime/monotonic-ms.ts";
 import { pause } from "../../runtime/pause.ts";
 import { WakeSignal } from "../../runtime/wake-signal.ts";
 import type { Connection } from "../../store/connection.ts";
 import { openSession } from "../../store/open-session.ts";
 import type { Claim } from "../../store/queries/claim/stored-claims.ts";
+import type { Rollup } from "../../store/queries/statistics/write-rollups.ts";
 import type { Role } from "../../store/queries/worker/heartbeat.ts";
 import { createStore, type Store } from "../../store/store.ts";
 import { BlockedWorker } from "./blocked-worker.ts";
+import { DatabaseClock } from "./database-clock.ts";
 import { HeartbeatSchedule } from "./heartbeat-schedule.ts";
 import type { LoopWatch } from "./loop-watch.ts";
 import type { FromLiveness, WatchedWorker } from "./messages.ts";
 import { MissingWorkers } from "./missing-workers.ts";
+import { RollupQueue } from "./rollup-queue.ts";
 import { Snapshots } from "./snapshots.ts";
 
 /** A session that has not answered for this long is replaced. */
@@ -53,6 +57,8 @@ export class LivenessSession {
   readonly #stop = new AbortController();
   readonly #roles: Readonly<Record<Role, HeartbeatSchedule>>;
   readonly #snapshots: Snapshots;
+  readonly #rollups = new RollupQueue();
+  readonly #clock = new DatabaseClock();
   readonly #lookEveryMs: number;
   readonly #done: Promise<void>;
   #session: Connection | undefined;
@@ -109,6 +115,10 @@ export class LivenessSession {
     this.#wakeSignal.wake();
   }
 
+  addRollups(rollups: readonly Rollup[]): void {
+    this.#rollups.add(rollups);
+  }
+
   /** Called a few times a second, whatever the database does. */
   tick(): void {
     const { worker } = this.#options;
@@ -137,6 +147,7 @@ export class LivenessSession {
       try {
         session = await this.#open();
         await this.#serve(session, () => backoff.reset());
+        await this.#writeRollups(session);
       } catch (error) {
         this.#trouble(error);
       }
@@ -145,6 +156,19 @@ export class LivenessSession {
       this.#holdsLead = false;
       this.#lead(false);
       await pause(backoff.next(), signal);
+    }
+    await this.#writeLastRollups();
+  }
+
+  /** A worker that stopped before this thread had a session still tells what it has ended. */
+  async #writeLastRollups(): Promise<void> {
+    if (!this.#isRegistered || this.#rollups.isEmpty) return;
+    try {
+      const session = await this.#open();
+      await this.#writeRollups(session);
+      await session.close();
+    } catch {
+      // The database is away: statistics are approximate.
     }
   }
 
@@ -220,7 +244,9 @@ export class LivenessSession {
     }
     const leading = this.#holdsLead ? "leads" : mayLead ? "wants to" : "no";
     const beat = { workerId, key, loopBlockedMs, leading } as const;
+    const askedAt = monotonicMs();
     const reply = await answered(session, this.#store.liveness.beat(session, beat));
+    this.#clock.answered(reply.serverMs, askedAt, monotonicMs());
     this.#beatAt = performance.now() + beatMs * (0.95 + 0.1 * Math.random());
     if (reply.state === null) {
       this.#post({ kind: "dead" });
@@ -262,7 +288,7 @@ export class LivenessSession {
     this.#heardAt = now;
     if (now - this.#saidHeardAt >= this.worker.beatMs / 2) {
       this.#saidHeardAt = now;
-      this.#post({ kind: "heard" });
+      this.#post({ kind: "heard", clockAheadMs: this.#clock.aheadMs });
     }
     if (!this.#isFenced) return;
     this.#isFenced = false;
@@ -284,6 +310,14 @@ export class LivenessSession {
     const { runner, claimer } = this.#roles;
     const snapshot = this.#snapshots.take(runner.size, claimer.size);
     await answered(session, this.#store.workerStates.record(session, snapshot));
+    await this.#writeRollups(session);
+  }
+
+  async #writeRollups(session: Connection): Promise<void> {
+    const { workerId } = this.#options.worker;
+    await this.#rollups.write((rollups) =>
+      answered(session, this.#store.writeRollups.write(session, workerId, rollups)),
+    );
   }
 
   #newMissingWorkers(): MissingWorkers {

@@ -3,8 +3,10 @@
  * is cut off, leads, or had a blocked event loop.
  */
 import type { Logger } from "../../domain/logger.ts";
+import { monotonicMs } from "../../runtime/monotonic-ms.ts";
 import { pause } from "../../runtime/pause.ts";
 import type { Claim } from "../../store/queries/claim/stored-claims.ts";
+import type { Rollup } from "../../store/queries/statistics/write-rollups.ts";
 import { livenessThread } from "./liveness-thread.ts";
 import type { FromLiveness, WatchedWorker } from "./messages.ts";
 import { SteadyHeartbeats } from "./steady-heartbeats.ts";
@@ -17,6 +19,10 @@ export interface LivenessOptions {
     readonly running: readonly Claim[];
     readonly prefetched: readonly Claim[];
   };
+  /** The counts of ended tasks since the last call. */
+  readonly takeRollups: () => readonly Rollup[];
+  /** @param aheadMs the database's clock minus `performance.now()` */
+  readonly onClock: (aheadMs: number) => void;
   /** Other workers have declared this one dead. Called once. */
   readonly onDead: () => void;
   /** Other workers may recover its tasks from now on, or may no longer. */
@@ -30,6 +36,8 @@ const FIRST_BEAT_MS = 5_000;
 /** How long its session may take to close. */
 const LEAVE_MS = 2_000;
 const LONGEST_PUBLISH_MS = 1_000;
+/** The thread writes them every half minute. */
+const ROLLUPS_EVERY_MS = 5_000;
 /** Shorter blocks are not logged. */
 const WORTH_A_LINE_MS = 1_000;
 
@@ -38,11 +46,15 @@ export class Liveness {
   readonly #beating = new AbortController();
   readonly #ending = new AbortController();
   readonly #left = new AbortController();
+  /** Between this thread's `performance.now()` and the clock that all threads share. */
+  readonly #originMs = monotonicMs() - performance.now();
   #publishing: NodeJS.Timeout | undefined;
+  readonly #publishingRollups: NodeJS.Timeout;
   readonly #heard: SteadyHeartbeats;
   #wasHolding = false;
   #leads = false;
   #onDeadline: (inMs: number) => void = () => undefined;
+  #onLead: () => void = () => undefined;
 
   constructor(options: LivenessOptions) {
     this.#options = options;
@@ -56,6 +68,7 @@ export class Liveness {
       () => this.#publish(),
       Math.min(LONGEST_PUBLISH_MS, shortest / 4),
     ).unref();
+    this.#publishingRollups = setInterval(() => this.#publishRollups(), ROLLUPS_EVERY_MS).unref();
   }
 
   /** Whether this worker leads, and so looks for dead workers. */
@@ -66,6 +79,11 @@ export class Liveness {
   /** Whether this worker may judge workers that have been silent for this long: see steady-heartbeats.ts. */
   mayJudge(thresholdMs: number): boolean {
     return this.#heard.mayJudge(thresholdMs, performance.now());
+  }
+
+  /** `onLead` is called when this worker begins or ceases to lead. */
+  watchLead(onLead: () => void): void {
+    this.#onLead = onLead;
   }
 
   /** While this worker leads, `onDeadline` gets the first deadline of a waiting task, shortly before or after it passes. */
@@ -86,6 +104,8 @@ export class Liveness {
   /** @param isSilent the database does not answer: do not wait for its session to close */
   async end(isSilent = false): Promise<void> {
     clearInterval(this.#publishing);
+    clearInterval(this.#publishingRollups);
+    this.#publishRollups();
     this.#ending.abort();
     const { workerId } = this.#options.worker;
     livenessThread.post({ kind: "leave", workerId });
@@ -102,17 +122,24 @@ export class Liveness {
     livenessThread.post({ kind: "claims", workerId, running, prefetched });
   }
 
+  #publishRollups(): void {
+    const rollups = this.#options.takeRollups();
+    if (rollups.length === 0) return;
+    livenessThread.post({ kind: "rollups", workerId: this.#options.worker.workerId, rollups });
+  }
+
   #onMessage(message: FromLiveness): void {
-    const { log, worker, onDead, onFence, onLongBlock } = this.#options;
+    const { log, worker, onDead, onFence, onLongBlock, onClock } = this.#options;
     switch (message.kind) {
       case "heard":
         this.#heard.heard(performance.now());
+        onClock(message.clockAheadMs + this.#originMs);
         return this.#beating.abort();
       case "left":
         return this.#left.abort();
       case "leads":
         this.#leads = message.leads;
-        return;
+        return this.#onLead();
       case "deadline":
         return this.#onDeadline(message.inMs);
       case "dead":

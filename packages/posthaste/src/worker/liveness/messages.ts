@@ -1,6 +1,7 @@
 /** The messages between a process and its liveness thread. All must survive a structured clone. */
 import type { OnBlocked } from "../../config/worker-options.ts";
 import type { Claim } from "../../store/queries/claim/stored-claims.ts";
+import type { Rollup } from "../../store/queries/statistics/write-rollups.ts";
 
 /** The facts about a worker that the thread needs. */
 export interface WatchedWorker {
@@ -37,12 +38,17 @@ export type ToLiveness =
       readonly running: readonly Claim[];
       readonly prefetched: readonly Claim[];
     }
+  /** Its counts of ended tasks since the last message of this kind. */
+  | { readonly kind: "rollups"; readonly workerId: string; readonly rollups: readonly Rollup[] }
   | { readonly kind: "leave"; readonly workerId: string };
 
 export type FromLiveness = { readonly workerId: string } &
-  /** The worker's row and all due claims have a new heartbeat. Sent about once a heartbeat. */
+  /**
+   * The worker's row and all due claims have a new heartbeat. Sent about once a heartbeat. `clockAheadMs`: the database's clock minus
+   * `monotonicMs()`.
+   */
   (
-    | { readonly kind: "heard" }
+    | { readonly kind: "heard"; readonly clockAheadMs: number }
     /** Other workers have declared it dead, or its row is gone. Sent once. */
     | { readonly kind: "dead" }
     /** No heartbeat has been written for so long that other workers may recover its tasks. */

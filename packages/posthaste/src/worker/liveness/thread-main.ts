@@ -34,6 +34,7 @@ port.on("message", (message: ToLiveness) => {
   const livenessSession = sessions.get(message.workerId);
   if (message.kind === "registered") livenessSession?.registered();
   else if (message.kind === "claims") livenessSession?.hold(message.running, message.prefetched);
+  else if (message.kind === "rollups") livenessSession?.addRollups(message.rollups);
   else void leave(message.workerId, livenessSession);
 });
 

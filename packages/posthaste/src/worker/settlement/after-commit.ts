@@ -53,6 +53,7 @@ export class AfterCommit {
     const { services, inFlight } = this.#options;
     try {
       inFlight.written(ends);
+      if (reply.settled === ends.length) services.rollups.written(ends, reply);
       emitEnds(services, ends, reply);
     } finally {
       startClaimed?.(); // whatever a hook does: the loop waits for this
@@ -87,6 +88,7 @@ export class AfterCommit {
   async #findUnwritten(connection: Connection, ends: readonly EndedTask[]): Promise<void> {
     const { services } = this.#options;
     const { lost, own } = await findLostClaims(services.database.store, connection, ends);
+    services.rollups.found(ends, own);
     emitStoredEnds(services, ends, own);
     for (const { id: task, name, claimId, edge } of lost) {
       services.log.warn(

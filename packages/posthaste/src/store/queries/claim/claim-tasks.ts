@@ -169,9 +169,9 @@ function claimStatement(
         ) as sent on true
     ), expired as (
       insert into ${schema}.finished_tasks
-        (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error)
+        (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error, name, queue)
       select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), attempt_no, retry_count, crash_count,
-             'TASK_EXPIRED', ${EXPIRED_ERROR}
+             'TASK_EXPIRED', ${EXPIRED_ERROR}, name, queue
         from known
        where is_over
       returning task_id

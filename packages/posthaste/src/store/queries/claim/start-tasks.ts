@@ -1,6 +1,7 @@
 import { sql, statement, type Db, type SqlText, type Statement } from "../../sql.ts";
 import { placeInQueue } from "../send/place-in-queue.ts";
 import { EXPIRED_ERROR } from "../settle/complete-tasks.ts";
+import { nameOfEnd } from "../settle/name-of-end.ts";
 import { attemptsSoFar, isNode } from "./claim-rows.ts";
 import type { Claim } from "./stored-claims.ts";
 import { isQueueOpen } from "./pick-ready.ts";
@@ -97,10 +98,11 @@ function startStatement(schema: SqlText, isCapped: boolean): Statement {
     ), expired as (
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, claimed_at, finished_at, claim_id, worker_id, attempt_no, retry_count, crash_count,
-         error_code, error)
-      select task_id, 'EXPIRED', enqueued_at, claimed_at, statement_timestamp(), claim_id, worker_id, attempt_no,
-             retry_count, crash_count, 'TASK_EXPIRED', ${EXPIRED_ERROR}
+         error_code, error, name, queue)
+      select judged.task_id, 'EXPIRED', enqueued_at, claimed_at, statement_timestamp(), claim_id, worker_id, attempt_no,
+             retry_count, crash_count, 'TASK_EXPIRED', ${EXPIRED_ERROR}, named.name, named.queue
         from judged
+        left join lateral ${nameOfEnd(schema, sql`judged.task_id`)} as named on true
        where verdict = 'late'
       returning task_id
     ), started as (

@@ -1,6 +1,13 @@
-import type { AttemptInfo } from "../../../domain/result.ts";
+import type { AttemptInfo, TaskRetry } from "../../../domain/result.ts";
 import { sql, statement, type Db, type SqlText } from "../../sql.ts";
-import { attemptsOf, readAttempts, type AttemptJson } from "./attempts.ts";
+import {
+  attemptsOf,
+  readAttempts,
+  readRetries,
+  retriesOf,
+  type AttemptJson,
+  type RetryJson,
+} from "./attempts.ts";
 
 export interface TaskRow {
   readonly id: string;
@@ -26,10 +33,15 @@ export interface TaskRow {
   readonly workerPid: number | null;
   /** JSON text. */
   readonly progress: string | null;
+  readonly copyOf: string | null;
   readonly attempts: readonly AttemptInfo[];
+  readonly retries: readonly TaskRetry[];
 }
 
-type Stored = Omit<TaskRow, "attempts"> & { readonly attempts: string };
+type Stored = Omit<TaskRow, "attempts" | "retries"> & {
+  readonly attempts: string;
+  readonly retries: string;
+};
 
 /** One task, whole. One statement, or a task that moves between two tables meanwhile looks absent. */
 export function readTask(schema: SqlText) {
@@ -40,15 +52,19 @@ export function readTask(schema: SqlText) {
            task.failed_at as "failedAt", task.cancelled_at as "cancelledAt", task.next_retry_at as "nextRetryAt",
            task.good_until as "goodUntil", task.retry_count as "retryCount", task.attempt_no as "attemptNo",
            task.error_code as "errorCode", task.worker_id as "workerId", worker.name as "workerName",
-           worker.hostname as "workerHostname", worker.pid as "workerPid",
+           worker.hostname as "workerHostname", worker.pid as "workerPid", task.copy_of as "copyOf",
            (select reported.value from ${schema}.progress as reported where reported.task_id = $1) as "progress",
-           ${attemptsOf(schema, sql`$1`)} as "attempts"
+           ${attemptsOf(schema, sql`$1`)} as "attempts", ${retriesOf(schema, sql`$1`)} as "retries"
       from ${schema}.tasks as task left join ${schema}.workers as worker using (worker_id)
      where task.id = $1`);
 
   return async (db: Db, id: string): Promise<TaskRow | undefined> => {
     const [row] = await db.query<Stored>(READ, [id]);
     if (row === undefined) return undefined;
-    return { ...row, attempts: readAttempts(JSON.parse(row.attempts) as AttemptJson[]) };
+    return {
+      ...row,
+      attempts: readAttempts(JSON.parse(row.attempts) as AttemptJson[]),
+      retries: readRetries(JSON.parse(row.retries) as RetryJson[]),
+    };
   };
 }

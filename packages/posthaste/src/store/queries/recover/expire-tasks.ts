@@ -1,6 +1,8 @@
 import { sql, statement, type Db, type SqlText } from "../../sql.ts";
 import { isNode } from "../claim/claim-rows.ts";
 import { EXPIRED_ERROR } from "../settle/complete-tasks.ts";
+import { nameOfEnd } from "../settle/name-of-end.ts";
+import { countEnds } from "../statistics/count-ends.ts";
 
 /**
  * Ends PENDING tasks whose deadline has passed: no worker serves their queue, or they are due after their deadline. Served by
@@ -17,8 +19,8 @@ export function expireTasks(schema: SqlText) {
           limit $1
             for update skip locked))
       returning *
-    )
-    ${endText(schema)}`);
+    ), ${endSteps(schema)}
+    select task_id as "id" from ended`);
 
   return async (db: Db, limit: number): Promise<string[]> => {
     const rows = await db.query<{ id: string }>(EXPIRE, [limit]);
@@ -40,8 +42,8 @@ export function expireNodes(schema: SqlText) {
        where ctid = any (array(select ${schema}.ready_row(late.id) from unnest($1::uuid[]) as late (id)))
          and good_until <= statement_timestamp()
       returning *
-    )
-    ${endText(schema)}`);
+    ), ${endSteps(schema)}
+    select task_id as "id" from ended`);
 
   return {
     async find(db: Db, limit: number): Promise<string[]> {
@@ -56,12 +58,15 @@ export function expireNodes(schema: SqlText) {
   };
 }
 
-function endText(schema: SqlText): SqlText {
-  return sql`
+function endSteps(schema: SqlText): SqlText {
+  return sql`ended as (
     insert into ${schema}.finished_tasks
-      (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error)
-    select task_id, 'EXPIRED', enqueued_at, statement_timestamp(), attempt_no, retry_count, crash_count, 'TASK_EXPIRED',
-           ${EXPIRED_ERROR}
+      (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error, name, queue)
+    select gone.task_id, 'EXPIRED', enqueued_at, statement_timestamp(), attempt_no, retry_count, crash_count, 'TASK_EXPIRED',
+           ${EXPIRED_ERROR}, named.name, named.queue
       from gone
-    returning task_id as "id"`;
+      left join lateral ${nameOfEnd(schema, sql`gone.task_id`)} as named on true
+    returning task_id, name, queue, status
+    ), counted as (${countEnds(schema, sql`ended`)}
+    )`;
 }

@@ -10,6 +10,8 @@ import { sql, statement, uuidArray, type Db, type SqlText, type Statement } from
 import { attemptsSoFar } from "../claim/claim-rows.ts";
 import { placeInQueue } from "../send/place-in-queue.ts";
 import { CANCELLED_ERROR } from "../settle/complete-tasks.ts";
+import { nameOfEnd } from "../settle/name-of-end.ts";
+import { countEnds } from "../statistics/count-ends.ts";
 import {
   causeTexts,
   criteriaValues,
@@ -202,13 +204,17 @@ function applyText(schema: SqlText, cause: CauseText, isOwner: boolean): SqlText
     ), finished as (
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, attempt_no, retry_count,
-         crash_count, cancel_requested_at, error_code, error)
+         crash_count, cancel_requested_at, error_code, error, name, queue)
       select task_id, outcome, enqueued_at, claimed_at, started_at, statement_timestamp(),
              ${isOwner ? sql`claim_id` : sql`null`}, worker_id, attempts, retry_count, crashes, cancel_requested_at,
              case when outcome = 'CANCELLED' then 'TASK_CANCELLED' else given -> 'error' ->> 'code' end,
-             case when outcome = 'CANCELLED' then ${CANCELLED_ERROR} else given -> 'error' end
+             case when outcome = 'CANCELLED' then ${CANCELLED_ERROR} else given -> 'error' end,
+             named.name, verdict.queue
         from verdict
+        left join lateral ${nameOfEnd(schema, sql`verdict.task_id`)} as named on true
        where outcome <> 'PENDING'
+      returning name, queue, status
+    ), counted as (${countEnds(schema, sql`finished`)}
     ), attempted as (
       insert into ${schema}.attempts
         (task_id, attempt_no, claim_id, worker_id, claimed_at, started_at, finished_at, outcome, error_code, error)

@@ -1,3 +1,4 @@
+import { countEnds } from "../statistics/count-ends.ts";
 import { sql, statement, uuidArray, type Db, type SqlText } from "../../sql.ts";
 import { isQueueOpen } from "../claim/pick-ready.ts";
 
@@ -152,12 +153,15 @@ export function unknownTasks(schema: SqlText) {
       returning *
     ), ended as (
       insert into ${schema}.finished_tasks
-        (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error)
+        (task_id, status, enqueued_at, finished_at, attempt_no, retry_count, crash_count, error_code, error, name, queue)
       select gone.task_id, 'FAILED', gone.enqueued_at, statement_timestamp(), gone.attempt_no, gone.retry_count,
              gone.crash_count, 'WORKER_RESOLUTION_ERROR',
              jsonb_build_object('code', 'WORKER_RESOLUTION_ERROR',
-                                'message', 'no worker has ever had a handler for a task named ' || to_json(meant.name)::text)
+                                'message', 'no worker has ever had a handler for a task named ' || to_json(meant.name)::text),
+             meant.name, meant.queue
         from gone join meant using (task_id)
+      returning name, queue, status
+    ), counted as (${countEnds(schema, sql`ended`)}
     )
     select gone.task_id as "id", meant.name as "name", meant.queue as "queue", coalesce(gone.attempt_no, 0) as "attemptNo"
       from gone join meant using (task_id)`);

@@ -8,6 +8,7 @@ import {
   type Parameters,
   type SqlText,
 } from "../../sql.ts";
+import { nameOfEnd } from "./name-of-end.ts";
 import type { TaskEnd, SettleReply } from "./settle-tasks.ts";
 
 /** Most ends of most workers: the handler ran and succeeded. */
@@ -39,15 +40,16 @@ export function completionSteps(
     ), finished as (
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, attempt_no, retry_count,
-         crash_count, cancel_requested_at, error_code, result, error)
+         crash_count, cancel_requested_at, error_code, result, error, name, queue)
       select task_id, case when cancel_requested_at is not null then 'CANCELLED' end, enqueued_at, claimed_at,
              started_at, statement_timestamp(), claim_id, worker_id, attempt_no, retry_count, crash_count,
              cancel_requested_at, case when cancel_requested_at is not null then 'TASK_CANCELLED' end,
              case when cancel_requested_at is not null then null
                   when ${results}::jsonb is null then 'null'
                   else coalesce(${results}::jsonb -> task_id::text, 'null') end,
-             case when cancel_requested_at is not null then ${CANCELLED_ERROR} end
+             case when cancel_requested_at is not null then ${CANCELLED_ERROR} end, named.name, named.queue
         from gone
+        left join lateral ${nameOfEnd(schema, sql`gone.task_id`, sql`gone.cancel_requested_at is not null`)} as named on true
     ), ended as materialized (
       select count(*)::int as settled, json_agg(task_id) filter (where cancel_requested_at is not null) as cancelled
         from gone

@@ -3,6 +3,7 @@ import { sql, statement, uuidArray, type Db, type SqlText } from "../../sql.ts";
 import { attemptsSoFar } from "../claim/claim-rows.ts";
 import { placeInQueue } from "../send/place-in-queue.ts";
 import { CANCELLED_ERROR, completeTasks, EXPIRED_ERROR, isCompletion } from "./complete-tasks.ts";
+import { nameOfEnd } from "./name-of-end.ts";
 
 /** An edge that ends a claim: decided by `decideEnd()`, or by a worker that returns or expires a task before its handler begins. */
 export type SettlingEdge = "succeed" | "fail" | "retry" | "release" | "requeue" | "expire";
@@ -67,7 +68,7 @@ export function settleTasks(schema: SqlText) {
     ), finished as (
       insert into ${schema}.finished_tasks
         (task_id, status, enqueued_at, claimed_at, started_at, finished_at, claim_id, worker_id, attempt_no, retry_count,
-         crash_count, cancel_requested_at, error_code, result, error)
+         crash_count, cancel_requested_at, error_code, result, error, name, queue)
       select task_id, nullif(outcome, 'COMPLETED'), enqueued_at,
              case when ran then claimed_at else coalesce(claimed_at, started_at) end,
              case when ran then started_at end, statement_timestamp(), claim_id, worker_id, runs, retry_count,
@@ -76,8 +77,10 @@ export function settleTasks(schema: SqlText) {
                           when 'FAILED' then code end,
              case outcome when 'COMPLETED' then given -> 'result' end,
              case outcome when 'CANCELLED' then ${CANCELLED_ERROR} when 'EXPIRED' then ${EXPIRED_ERROR}
-                          when 'FAILED' then given -> 'error' end
+                          when 'FAILED' then given -> 'error' end,
+             named.name, named.queue
         from verdict
+        left join lateral ${nameOfEnd(schema, sql`verdict.task_id`, sql`verdict.outcome <> 'COMPLETED'`)} as named on true
        where outcome <> 'PENDING'
     ), history as (
       insert into ${schema}.attempts

@@ -2,7 +2,7 @@ import { sql, statement, type Db, type SqlText } from "../../sql.ts";
 import type { WorkerRow } from "./register-worker.ts";
 
 /** A worker as it has registered itself. */
-export interface WorkerInfo extends Omit<WorkerRow, "workerId"> {
+export interface WorkerInfo extends Omit<WorkerRow, "workerId" | "config"> {
   /** A new one for every start, and after it was declared dead. */
   readonly id: string;
   /**

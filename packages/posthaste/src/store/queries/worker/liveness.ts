@@ -41,6 +41,8 @@ export interface BeatReply {
    * heartbeat.
    */
   readonly deadlineMs: number | null;
+  /** The database's clock, in epoch ms. */
+  readonly serverMs: number;
 }
 
 /** The key of the one that looks after the others; keys of workers begin at 1. */
@@ -96,7 +98,8 @@ export function liveness(schemaName: string) {
            case when leads or $2::integer is null then (
              select (extract(epoch from good_until - statement_timestamp()) * 1000)::float8
                from ${schema}.ready_tasks where ${DEADLINES} order by good_until limit 1
-           ) end as "deadlineMs"
+           ) end as "deadlineMs",
+           (extract(epoch from statement_timestamp()) * 1000)::float8 as "serverMs"
       from asked`);
 
   // The first session after a promotion finds a new timeline. Nearly always it is known, and nothing is written.
@@ -169,9 +172,8 @@ export function liveness(schemaName: string) {
     async beat(db: Db, { workerId, key, loopBlockedMs, leading }: Beat): Promise<BeatReply> {
       const values = [workerId, key, Math.round(loopBlockedMs), leading, lockSpace];
       const [row] = await db.query<BeatReply>(BEAT, values);
-      return (
-        row ?? { state: null, leads: false, stepsIn: false, hasOthers: false, deadlineMs: null }
-      );
+      if (row === undefined) throw new TypeError("a heartbeat was answered without a row");
+      return row;
     },
     /** To be called with every new session: after a promotion all sessions are new. */
     async noteTimeline(db: Db): Promise<void> {
