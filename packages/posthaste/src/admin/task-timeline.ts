@@ -146,7 +146,7 @@ function recoveryEvent(recovery: RecoveryInfo): Draft {
     event: "recovered",
     attempt,
     workerId,
-    detail: `${reason}; decision: ${decision}, by ${by}`,
+    detail: `${reason}; ${decision}, decided by ${by}`,
   };
 }
 

@@ -13,6 +13,8 @@ export interface AppFacts {
   readonly workflows: readonly AnyWorkflow[];
   readonly config: Config;
   readonly settings: readonly Setting[];
+  /** An operator who looks must not migrate. */
+  readonly verifySchemaOnly: () => void;
   readonly readActivity: () => Promise<Activity>;
   /** Asks the database once; rejects if it does not answer. */
   readonly ping: () => Promise<void>;

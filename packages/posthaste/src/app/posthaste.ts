@@ -137,6 +137,7 @@ export function posthaste(given: AppConfig = {}): Posthaste {
       workflows: withNested(parts.workflows),
       config: parts.config,
       settings: listConfigSettings(parts.config, given, process.env),
+      verifySchemaOnly: () => database.verifySchemaOnly(),
       readActivity: () => readActivity(database),
       ping: () => database.ping(),
       loadedFrom: (file) => (parts.file = parts.namedFile ?? file),

@@ -1,12 +1,8 @@
 import type { Command } from "commander";
-import { posthaste } from "../app/posthaste.ts";
 import { printMigrations } from "../database/print-sql.ts";
-import { defaultLogger } from "../runtime/default-logger.ts";
-import { loadApp } from "./load-app.ts";
-import { answer, answeringCommand } from "./operator-command.ts";
+import { answer, answeringCommand, withApp } from "./operator-command.ts";
 import { say } from "./output.ts";
 import { withProgress } from "./progress-line.ts";
-import { UsageError } from "./usage-error.ts";
 
 interface MigrateOptions {
   readonly database?: string;
@@ -33,26 +29,13 @@ export function migrateCommand(): Command {
     .option("-s, --schema <name>", "the schema (default: the app's, else posthaste)")
     .option("--print", "print the SQL for an empty database instead of running it")
     .action(async (file: string | undefined, options: MigrateOptions) => {
-      const { database, schema, print } = options;
+      const { schema, print } = options;
       if (print) return say(printMigrations(schema ?? "posthaste"));
-      if (file !== undefined && (database !== undefined || schema !== undefined)) {
-        throw new UsageError("name an app, or a database and schema, not both");
-      }
-      const app =
-        file === undefined
-          ? posthaste({
-              ...(database && { database }),
-              ...(schema && { schema }),
-              logger: defaultLogger("warn"),
-            })
-          : await loadApp(file);
-      try {
+      await withApp({ ...options, ...(file !== undefined && { app: file }) }, async (app) => {
         const applied = await withProgress("migrating", () => app.migrate());
         answer(options, { applied }, () =>
           applied.length === 0 ? "the schema is up to date" : `applied ${applied.join(", ")}`,
         );
-      } finally {
-        await app.close();
-      }
+      });
     });
 }

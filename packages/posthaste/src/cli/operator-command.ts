@@ -28,12 +28,21 @@ const REACH_MS = 5_000;
 /** How long connections may take to close. */
 const CLOSE_MS = 2_000;
 
+const examples = new WeakMap<Command, readonly string[]>();
+
+/** For the page about the command line. */
+export function examplesOf(command: Command): readonly string[] {
+  return examples.get(command) ?? [];
+}
+
 /** A command with examples. */
 export function describedCommand(name: string, about: AboutCommand): Command {
-  const examples = about.examples.map((example) => `  posthaste ${example}`);
-  return new Command(name)
+  const lines = about.examples.map((example) => `  posthaste ${example}`);
+  const command = new Command(name);
+  examples.set(command, about.examples);
+  return command
     .description(about.description)
-    .addHelpText("after", ["", "Examples:", ...examples].join("\n"));
+    .addHelpText("after", ["", "Examples:", ...lines].join("\n"));
 }
 
 /** A command with examples and `--json`. */
@@ -85,7 +94,9 @@ async function openApp({ database, schema, app: file }: OperatorOptions): Promis
   }
   if (database !== undefined || schema !== undefined)
     throw new UsageError("name an app, or a database and schema, not both");
-  return loadApp(file);
+  const app = await loadApp(file);
+  appFacts(app).verifySchemaOnly();
+  return app;
 }
 
 /** Asks once: the calls of an app ask an unreachable database again for several seconds. */

@@ -75,6 +75,6 @@ function columnsOf({ sentAt }: TaskTimeline): readonly Column<TimelineEvent>[] {
 }
 
 function detailOf({ detail, workerId, event }: TimelineEvent): string {
-  if (workerId === null || event === "attempt ended") return detail;
+  if (workerId === null || event === "attempt ended" || event === "recovered") return detail;
   return `${detail}${detail === "" ? "" : ", "}worker ${workerId}`;
 }

@@ -191,7 +191,7 @@ export const specialFields = {
     kind: "special",
     type: "logger",
     default: undefined,
-    defaultInWords: "JSON lines to stderr, level info",
+    defaultInWords: "JSON lines to stderr, text on a terminal, level info",
     meaning: "Any object with pino's debug, info, warn and error",
   },
 } as const satisfies Fields;

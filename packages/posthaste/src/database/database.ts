@@ -43,6 +43,7 @@ export class Database {
   /** Connections for user code. */
   readonly taskPool: TaskPool;
   readonly #options: DatabaseOptions;
+  #autoMigrate: boolean;
   readonly #migrations = new OneAtATime();
   #location: Promise<DatabaseConfig> | undefined;
   #schemaReady: Promise<void> | undefined;
@@ -56,6 +57,7 @@ export class Database {
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
+    this.#autoMigrate = options.autoMigrate;
     this.store = createStore(options.schema);
     this.sends = new Link(() => this.open("sends", "sends"));
     this.keyedSends = new Link(() => this.open("sends", "keyed sends"));
@@ -178,6 +180,11 @@ export class Database {
     await this.store.notifyQueues.alone(this.reads, new Map([[channel, ""]]));
   }
 
+  /** From now on `ensureSchema` migrates nothing, whatever `autoMigrate` says. */
+  verifySchemaOnly(): void {
+    this.#autoMigrate = false;
+  }
+
   /** Applies missing migrations, or with `autoMigrate: false` only verifies. Done once; a failure is tried again. */
   ensureSchema(): Promise<void> {
     this.#schemaReady ??= this.#prepareSchema().catch((error: unknown) => {
@@ -224,10 +231,10 @@ export class Database {
   }
 
   async #prepareSchema(): Promise<void> {
-    const { schema, autoMigrate } = this.#options;
+    const { schema } = this.#options;
     // Looked at first on a session that is needed anyway: nearly always there is nothing to migrate.
     const reads = await this.reads.connection();
-    const check = autoMigrate ? checkSchema : verifySchema;
+    const check = this.#autoMigrate ? checkSchema : verifySchema;
     const { missing, newer, drifted } = await check(reads, schema);
     if (newer.length > 0) this.#warnOfNewer(newer);
     this.#warnOfDrift(drifted);

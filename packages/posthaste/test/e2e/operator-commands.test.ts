@@ -80,7 +80,7 @@ test("workers sweep recovers the tasks of a silent worker, recoveries list and t
   ]);
   expect((await posthaste("recoveries", "list")).stdout).toContain(id);
   const { stdout } = await posthaste("tasks", "show", id);
-  expect(stdout).toMatch(/recovered +\d+ +worker silent; decision: requeue, by an operator/);
+  expect(stdout).toMatch(/recovered +\d+ +worker silent; requeue, decided by an operator/);
 });
 
 test("prune needs the app, whose retention decides", async () => {
@@ -112,6 +112,18 @@ test("commands refuse an app together with a database", async () => {
 test("--schema leads to another schema, which has to be migrated", async () => {
   const { code, stderr } = await posthaste("queues", "list", "--schema", "elsewhere");
   expect(stderr).toMatch(/^error the schema "elsewhere" lacks .*run `posthaste migrate`/);
+  expect(code).toBe(1);
+  expect(await db.sql("select from pg_namespace where nspname = 'elsewhere'")).toEqual([]);
+});
+
+test("--app brings schema and config of the app, and migrates nothing", async () => {
+  const file = appFile(
+    "elsewhere.ts",
+    `import { posthaste } from "posthaste";
+     export const app = posthaste({ schema: "elsewhere" });`,
+  );
+  const { code, stderr } = await posthaste("queues", "list", "--app", file);
+  expect(stderr).toContain('the schema "elsewhere" lacks');
   expect(code).toBe(1);
   expect(await db.sql("select from pg_namespace where nspname = 'elsewhere'")).toEqual([]);
 });

@@ -140,8 +140,11 @@ describe("press", () => {
 
   test("keeps the selected row selected when it moves", () => {
     const onMail = pressed(live, "down");
-    const moved = withSnapshot(onMail, snapshotOf({ queues: [queue("mail", 1), queue("zoo", 1)] }));
-    expect(moved.selected[0]).toEqual({ index: 0, key: "mail" });
+    const three = [queue("a", 1), queue("b", 1), queue("mail", 1)];
+    const moved = withSnapshot(onMail, snapshotOf({ queues: three }));
+    expect(moved.selected[0]).toEqual({ index: 2, key: "mail" });
+    const atTop = withSnapshot(live, snapshotOf({ queues: three }));
+    expect(atTop.selected[0]).toEqual({ index: 0, key: "a" });
     const gone = withSnapshot(moved, snapshotOf({ queues: [] }));
     expect(gone.selected[0]).toEqual({ index: 0, key: undefined });
   });

@@ -5,7 +5,7 @@ import { cutPainted, fit, printable, widthOf, withoutPaint } from "../terminal-t
 import { durationText, instantText } from "../time-text.ts";
 import { detailLines } from "./detail.ts";
 import { panels } from "./panels.ts";
-import type { Snapshot } from "./snapshot.ts";
+import { MOST_ROWS, type Snapshot } from "./snapshot.ts";
 import type { TopState } from "./state.ts";
 
 export interface Size {
@@ -96,11 +96,15 @@ function sparkline(values: readonly number[]): string {
 
 function tabsLine({ panel, snapshot }: TopState): string {
   const tabs = panels.map(({ title, count }, at) => {
-    const label = ` ${at + 1} ${title} ${snapshot === undefined ? "" : count(snapshot)} `;
+    const label = ` ${at + 1} ${title} ${snapshot === undefined ? "" : countText(count(snapshot))} `;
     return at === panel ? paint(["bold", "inverse"], label) : label;
   });
   // Where there are no colours, the tab is marked all the same.
   return tabs.map((tab, at) => (at === panel ? `▸${tab}` : ` ${tab}`)).join("");
+}
+
+function countText(count: number): string {
+  return count >= MOST_ROWS ? `${MOST_ROWS}+` : String(count);
 }
 
 function footLine({ view }: TopState): string {

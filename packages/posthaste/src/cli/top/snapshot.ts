@@ -18,7 +18,8 @@ export interface Snapshot {
   readonly counters: Activity["counters"];
 }
 
-const MOST_ROWS = 100;
+/** There may be more. */
+export const MOST_ROWS = 100;
 
 /** Only reads. */
 export async function takeSnapshot(app: Posthaste): Promise<Snapshot> {

@@ -67,7 +67,8 @@ export function withSnapshot(state: TopState, snapshot: Snapshot): TopState {
   const selected = state.selected.map((selection, at) => {
     const keys = panels[at]?.keys(snapshot) ?? [];
     const found = selection.key === undefined ? -1 : keys.indexOf(selection.key);
-    return selectionAt(keys, found >= 0 ? found : selection.index);
+    // At the top it stays at the top, where the newest row is.
+    return selectionAt(keys, selection.index > 0 && found >= 0 ? found : selection.index);
   });
   return { ...state, snapshot, rates, selected, problem: undefined };
 }

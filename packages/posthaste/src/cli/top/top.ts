@@ -21,6 +21,8 @@ export interface TopOptions {
 
 /** Ages grow between two snapshots. */
 const REDRAW_MS = 1_000;
+/** The queues are counted from end to end: with millions of tasks top reads less often, and takes at most this share of a session. */
+const MOST_LOAD = 0.1;
 
 /** Resolves when the user quits; the terminal is restored then, and whatever else ends it. */
 export async function runTop(app: Posthaste, options: TopOptions): Promise<void> {
@@ -38,6 +40,8 @@ class Top {
   });
   #awake = new AbortController();
   #isInterrupted = false;
+  /** How long the last snapshot took; 0 if it failed. */
+  #tookMs = 0;
   #state: TopState;
 
   constructor(app: Posthaste, options: TopOptions) {
@@ -74,12 +78,18 @@ class Top {
     if (!this.#state.isFrozen) await Promise.race([this.#refresh(), this.#ended]);
     this.#draw();
     this.#awake = new AbortController();
-    await pause(this.#options.everyMs, AbortSignal.any([this.#awake.signal, this.#over.signal]));
+    await pause(
+      Math.max(this.#options.everyMs, this.#tookMs / MOST_LOAD),
+      AbortSignal.any([this.#awake.signal, this.#over.signal]),
+    );
   }
 
   async #refresh(): Promise<void> {
+    const startedAt = performance.now();
+    this.#tookMs = 0;
     try {
       this.#state = withSnapshot(this.#state, await takeSnapshot(this.#app));
+      this.#tookMs = performance.now() - startedAt;
       const { view } = this.#state;
       if (view.kind === "detail") await this.#open(view.target);
     } catch (error) {
