@@ -10,6 +10,8 @@
  * LAWS     which of the laws a recovery must keep: 1 what has ended is not taken  2 and nobody loses a claim that was not
  *          judged  3 and none that was vouched for meanwhile
  * OWN      whose end it was, after a lost acknowledgement: 0 by the status  1 by the claim (ours)
+ * RETRIES  how often an operator takes an end back
+ * TAKEN    whether who asks for his own end is told of one that was taken back (ours: 1)
  * HEED     whether a return into the line looks at a requested cancellation (ours: 1)
  * WITNESS  nothing may be wrong with the model itself: these claims must be refuted. 1 nobody is ever reaped and then
  *          finished by another, 2 no end is ever refused, 3 no repeated end ever finds its own commit
@@ -53,6 +55,13 @@
 #define RETURNS 1
 #endif
 
+#ifndef RETRIES
+#define RETRIES 0
+#endif
+#ifndef TAKEN
+#define TAKEN 1
+#endif
+
 mtype = { READY, CLAIMED, RUNNING, COMPLETED, FAILED, CANCELLED };
 mtype = { succeed, fail, retry };
 
@@ -65,10 +74,13 @@ bool cancelAsked; /* cancel_requested_at */
 byte endedBy;     /* finished_tasks.claim_id; 0: not the owner of a claim */
 short failedBy;   /* attempts with the outcome FAILED: a bit for each claim */
 
+short takenBack;  /* task_retries.claim_id: a bit for each claim */
+
 /* What goes wrong, and what is known about it that no statement can see. */
 byte crashes = CRASHES;
 byte lapses = LAPSES;
 byte returns = RETURNS;
+byte retries = RETRIES;
 short lost;       /* claims whose owner has crashed: a bit for each */
 byte ends;
 bool wasReaped;
@@ -210,7 +222,7 @@ settling:
 #if OWN == 0
        ok = isOver;
 #else
-       ok = ((isOver && endedBy == mine) || (failedBy & bit_of(mine)));
+       ok = ((isOver && endedBy == mine) || (failedBy & bit_of(mine)) || (TAKEN && (takenBack & bit_of(mine))));
 #endif
 #if WITNESS == 3
        assert(!ok);
@@ -287,6 +299,20 @@ end_wish:
   od
 }
 
+/* retry_task() in functions/operators.sql, called by retry-tasks.ts. The next series has claims of its own. */
+proctype operator() {
+end_wish:
+  do
+  :: atomic { (place == FAILED || place == CANCELLED) && retries > 0 ->
+       retries--;
+       takenBack = takenBack | bit_of(endedBy);
+       ends = 0; endedBy = 0; cancelAsked = false;
+       place = READY
+     }
+  :: break                                                   /* nobody has to retry */
+  od
+}
+
 init {
   byte n = 0;
   atomic {
@@ -302,6 +328,9 @@ init {
     n = 0;
     run clock();
     run freezer();
+#if RETRIES > 0
+    run operator();
+#endif
 #ifdef CANCELS
     run canceller()
 #endif

@@ -43,6 +43,16 @@ export const variants: readonly Variant[] = [
   holds("claim", "ours, 2 slots, 2 crashes, a cancellation", { CANCELS: 1 }),
   holds("claim", "ours, 3 slots", { CANCELS: 1, SLOTS: 3, CRASHES: 1 }),
   holds("claim", "ours, 2 reapers", { CANCELS: 1, REAPERS: 2, CRASHES: 1 }),
+  holds("claim", "ours, an operator takes an end back", {
+    CANCELS: 1,
+    RETRIES: 1,
+    RETURNS: 0,
+    CRASHES: 1,
+  }),
+  breaks("ok==didCommit", "claim", "an end that was taken back is told to nobody", {
+    RETRIES: 1,
+    TAKEN: 0,
+  }),
   endsAtLast("claim", "ours: the task ends at last", { CANCELS: 1 }),
   breaks("ends<=1", "claim", "an end is not fenced", { FENCE: 0 }),
   breaks("claim==mine", "claim", "an end is fenced by the status", { FENCE: 1 }),

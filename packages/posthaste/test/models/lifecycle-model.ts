@@ -23,7 +23,7 @@ export interface ModelRow {
   finished: number | null;
   isCancelAsked: boolean;
   code: string | null;
-  attempts: { run: number; claimId: string; outcome: string }[];
+  attempts: { run: number; claimId: string | null; outcome: string }[];
 }
 
 export interface ModelWorker {
@@ -61,6 +61,8 @@ export class LifecycleModel {
   readonly claims: IssuedClaim[] = [];
   /** Claims that are to be left alone, and until when. */
   readonly skips = new Map<string, number>();
+  /** Ends that were taken back, by the claim that wrote them. */
+  readonly takenBack = new Map<string, string>();
   now = 0;
 
   send(id: string, delay: number, good: number | null): void {
@@ -146,10 +148,13 @@ export class LifecycleModel {
   ownCommit({ id, claimId }: IssuedClaim): string | undefined {
     const row = this.rows.get(id);
     if (row?.finished !== null && row?.claimId === claimId) return row.status;
-    const isMine = row?.attempts.some(
+    if (row === undefined) return undefined;
+    const takenBack = this.takenBack.get(claimId);
+    if (takenBack !== undefined) return takenBack;
+    const isMine = row.attempts.some(
       (attempt) => attempt.claimId === claimId && attempt.outcome === "FAILED",
     );
-    return isMine === true ? "PENDING" : undefined;
+    return isMine ? "PENDING" : undefined;
   }
 
   cancel(id: string): "cancelled" | "requested" | "finished" | null {
@@ -160,6 +165,21 @@ export class LifecycleModel {
     if (row.status === "RUNNING") return "requested";
     this.#finish(row, CANCELLED, null);
     return "cancelled";
+  }
+
+  retry(id: string): "retried" | "unfinished" | "completed" | "late" | null {
+    const row = this.rows.get(id);
+    if (row === undefined) return null;
+    const { status, claimId, runs: run } = row;
+    if (row.finished === null) return "unfinished";
+    if (status === "COMPLETED") return "completed";
+    if (status === "EXPIRED" || this.isLate(row)) return "late";
+    if (row.started !== null) row.attempts.push({ run, claimId, outcome: status });
+    if (claimId !== null) this.takenBack.set(claimId, status);
+    const fresh = { due: this.now, retries: 0, crashes: 0, finished: null };
+    const open = { status: "PENDING", isCancelAsked: false, code: null };
+    Object.assign(row, UNHELD, fresh, open);
+    return "retried";
   }
 
   /** @param threshold in steps: whatever is older has lasted too long */

@@ -77,6 +77,8 @@ export class Lifecycle {
         expect(await this.#store.cancelTask(this.#db, id)).toBe(answer);
         return this.#note(`cancel: ${answer}`);
       }
+      case "retry":
+        return this.#retry(latest(this.#sent, wish.nth));
       case "hear":
         return this.#hear(WORKERS[wish.worker] ?? "");
       case "bury":
@@ -127,6 +129,15 @@ export class Lifecycle {
     };
     await this.#store.insertTasks.fresh(this.#db, JSON.stringify([task]));
     this.model.send(id, delay, good === null ? null : this.model.now + good);
+  }
+
+  async #retry(id: string | undefined): Promise<void> {
+    if (id === undefined) return;
+    const { id: action } = await this.#store.operatorActions.begin(this.#db, { action: "retry" });
+    const request = { ids: [id], goodUntil: null, action };
+    const answer = this.model.retry(id);
+    expect(await this.#store.retryTasks(this.#db, request)).toEqual([{ id, answer }]);
+    this.#note(`retryEnded: ${answer ?? "pruned"}`);
   }
 
   #request(worker: number, limit: number): ClaimRequest {

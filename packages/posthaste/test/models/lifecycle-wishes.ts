@@ -90,6 +90,7 @@ const wish = fc.oneof(
   { weight: 4, arbitrary: settle },
   fc.record({ do: fc.constant("complete and claim" as const), who, worker }),
   fc.record({ do: fc.constant("cancel" as const), nth }),
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("retry" as const), nth }) },
   fc.record({ do: fc.constant("hear" as const), worker }),
   fc.record({ do: fc.constant("bury" as const), worker }),
   { weight: 2, arbitrary: fc.record({ do: fc.constant("judge" as const), who }) },

@@ -10,7 +10,7 @@ export const recovers = defineTask({
   maxCrashes: 20,
   run: async (_input: null, { attempt }) => {
     if (attempt === 1) return fail("AWAY");
-    await sleep(5);
+    await sleep(40); // so that a worker that is killed holds some
     return attempt;
   },
 });
