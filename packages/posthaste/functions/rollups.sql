@@ -1,6 +1,7 @@
 -- Merges and deletes rows of rollups. A worker may change the table's old rows only through these functions.
 
--- Merges parts of minutes that are over into one row for each minute, name and queue, and minutes that are a day old into hours.
+-- Merges parts of minutes that are over into one row for each minute, name and queue; minutes that are two hours old into hours; and
+-- hours that are eight days old into days. A reader of a month then reads a few hundred rows of each name.
 -- Returns how many rows it replaced. Locked rows are left for the next call. Served by rollups_time_idx.
 create or replace function @schema.merge_rollups(most integer) returns integer
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -12,9 +13,10 @@ begin
   for step in
     -- A worker writes its counts every half minute.
     select * from (values
-      ('part', 'minute', 'minute', date_trunc('minute', statement_timestamp() - interval '2 minutes')),
-      ('minute', 'hour', 'hour', date_trunc('hour', statement_timestamp() - interval '1 day'))
-    ) as steps (fine, coarse, unit, before)
+      ('part', 'minute', date_trunc('minute', statement_timestamp() - interval '2 minutes', 'UTC')),
+      ('minute', 'hour', date_trunc('hour', statement_timestamp() - interval '2 hours', 'UTC')),
+      ('hour', 'day', date_trunc('day', statement_timestamp() - interval '8 days', 'UTC'))
+    ) as steps (fine, coarse, before)
   loop
     with old as materialized (
       delete from @schema.rollups
@@ -22,7 +24,7 @@ begin
          select ctid from @schema.rollups
           where covers = step.fine and starts_at < step.before
           order by starts_at limit most for update skip locked))
-      returning date_trunc(step.unit, starts_at) as start, name, queue, completed, failed, cancelled, expired, retried, wait, run
+      returning date_trunc(step.coarse, starts_at, 'UTC') as start, name, queue, completed, failed, cancelled, expired, retried, wait, run
     ), buckets as (
       select start, name, queue, place, sum(waited) as waited, sum(ran) as ran
         from old cross join lateral unnest(wait, run) with ordinality as bucket (waited, ran, place)
@@ -60,7 +62,7 @@ begin
   delete from @schema.rollups
    where ctid = any (array(
      select ctid from @schema.rollups
-      where covers in ('part', 'minute', 'hour') and starts_at < cutoff limit most for update skip locked));
+      where covers in ('part', 'minute', 'hour', 'day') and starts_at < cutoff limit most for update skip locked));
   get diagnostics pruned = row_count;
   return pruned;
 end

@@ -5,10 +5,10 @@
 
 create table @schema.rollups (
   id         bigint generated always as identity primary key,
-  -- The beginning of the minute or hour, by the database's clock.
+  -- The beginning of the minute, hour or day (of UTC), by the database's clock.
   starts_at  timestamptz not null,
-  -- part: a minute, or a part of one, as one session wrote it. minute, hour: merged.
-  covers     text collate "C" not null check (covers in ('part', 'minute', 'hour')),
+  -- part: a minute, or a part of one, as one session wrote it. minute, hour, day: merged.
+  covers     text collate "C" not null check (covers in ('part', 'minute', 'hour', 'day')),
   -- The worker that counted. Null: merged, or counted by the statement of a recovery, an operator or SQL.
   worker_id  uuid,
   name       text collate "C" not null,

@@ -181,7 +181,7 @@ describe("merge_rollups()", () => {
     expect(await db.store.writeRollups.merge(connection, 100)).toBe(0);
   });
 
-  test("turns minutes of yesterday into hours, and counts nothing twice when two sessions merge", async () => {
+  test("turns minutes into hours and hours into days, and counts nothing twice when two sessions merge", async () => {
     for (let n = 0; n < 40; n++)
       await add(n % 2 ? "minute" : "part", "30 hours", { completed: 1, run: "{1}" });
     const [one, two] = [await db.connect("reads"), await db.connect("reads")];
@@ -194,6 +194,9 @@ describe("merge_rollups()", () => {
     await db.store.writeRollups.merge(one, 1_000);
     await db.store.writeRollups.merge(one, 1_000);
     expect((await rows()).every(({ covers }) => covers === "hour")).toBe(true);
+    await db.sql(`update posthaste.rollups set starts_at = starts_at - interval '9 days'`);
+    await db.store.writeRollups.merge(one, 1_000);
+    expect(await rows()).toMatchObject([{ covers: "day", completed: 40, run: [40] }]);
   });
 });
 

@@ -84,11 +84,11 @@ export function readStatistics(schema: SqlText) {
       left join held using (queue)
      order by queue`);
 
-  // Served by rollups_time_idx. An hour is read whole if it ends inside the span.
+  // Served by rollups_time_idx. An hour or a day counts if it began in the span.
   const ENDS = statement(sql`
     with rows as materialized (
       select * from ${schema}.rollups
-       where covers = any ('{part,minute,hour}')
+       where covers = any ('{part,minute,hour,day}')
          and starts_at > statement_timestamp() - $1::float8 * interval '1 millisecond'
     ), counted as (
       select name, queue, sum(completed)::int as completed, sum(failed)::int as failed, sum(cancelled)::int as cancelled,
