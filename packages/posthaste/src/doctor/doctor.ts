@@ -21,6 +21,7 @@ import { examineConnections } from "./connections.ts";
 import type { Finding } from "./finding.ts";
 import { examineSchema, type SchemaFacts } from "./schema.ts";
 import { examineClock, examineServer, type ClockFacts } from "./server.ts";
+import { examineSchedules } from "./schedules.ts";
 import { examineVacuum, type VacuumLimits } from "./vacuum.ts";
 import { examineWork } from "./work.ts";
 
@@ -70,6 +71,7 @@ export async function examine(parts: DoctorParts, limits: DoctorLimits): Promise
       }),
       ...examineVacuum({ horizon, tables: schema.tables, server, limits }),
       ...(work === undefined ? [] : examineWork({ ...work, recovery: config.recovery })),
+      ...(work === undefined ? [] : examineSchedules(work.schedules)),
     ];
     return findings.toSorted((a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level));
   });
@@ -157,11 +159,12 @@ async function readWork(
   staleAfterMs: number,
 ) {
   const { store } = database;
-  const [waitingNames, unserved, workers, workerConfigs] = await Promise.all([
+  const [waitingNames, unserved, workers, workerConfigs, schedules] = await Promise.all([
     findWaitingNames(database, config.unknownTaskGraceMs),
     store.queuesInUse.check(session, definedQueues),
     store.listWorkers(session, staleAfterMs, MOST_WORKERS),
     store.readWorkerConfigs(session),
+    store.readSchedules.list(session),
   ]);
-  return { waitingNames, unserved, workers, workerConfigs };
+  return { waitingNames, unserved, workers, workerConfigs, schedules };
 }

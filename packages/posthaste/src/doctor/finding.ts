@@ -28,6 +28,9 @@ export const findingCodes = {
   QUEUE_UNSERVED: "no living worker serves a queue",
   WORKER_STALE: "a worker should be alive and has no recent heartbeat",
   WORKER_BLOCKED: "the event loop of a worker is blocked",
+  SCHEDULE_ORPHANED: "a schedule is in the code of no living process, so it does not fire",
+  SCHEDULE_FAILING: "a schedule cannot fire, or was paused because it could not",
+  SCHEDULE_LATE: "a schedule is due, and no scheduler fires it",
   RECOVERY_OFF: "a part of recovery is disabled",
 } as const;
 

@@ -1,7 +1,13 @@
 /** Each finding of doctor, planted for real in a database of its own; the server is that of all tests. */
 import { expect, test } from "vitest";
 import pg from "pg";
-import { defineTask, posthaste, type DoctorOptions, type Finding } from "../../src/index.ts";
+import {
+  defineSchedule,
+  defineTask,
+  posthaste,
+  type DoctorOptions,
+  type Finding,
+} from "../../src/index.ts";
 import { createLoginRoles, dropLoginRoles, urlOfRole } from "../support/login-roles.ts";
 import { addWorker } from "../recovery/recovery-kit.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -313,4 +319,28 @@ test("doctor refuses unknown options", async () => {
     code: "VALIDATION_FAILED",
     message: expect.stringContaining('did you mean "deadRows"?'),
   });
+});
+
+test("orphaned, failing and late schedules are named, and healthy and paused ones are not", async () => {
+  const task = defineTask({ name: "tick", run: () => null });
+  const names = ["healthy", "paused", "orphan", "failing", "stopped", "late"];
+  const [first, ...others] = names.map((name) =>
+    defineSchedule({ name, task, every: { days: 1 }, paused: name === "paused" }),
+  );
+  if (first === undefined) throw new Error("at least one schedule");
+  await db.app().admin.schedules.upsert(first, ...others);
+  const findings = await planted(
+    `update posthaste.schedules set owner = 'code', listed_at = now() - interval '11 minutes' where name = 'orphan';
+     update posthaste.schedules set failures = 2, last_error = 'no' where name = 'failing';
+     update posthaste.schedules set failures = 10, last_error = 'no', paused_at = now(), paused_by = 'failures' where name = 'stopped';
+     update posthaste.schedules set due_at = now() - interval '2 minutes' where name in ('late', 'paused', 'orphan', 'failing')`,
+    `update posthaste.schedules set owner = 'database', listed_at = null, failures = 0, paused_at = null, paused_by = null,
+            due_at = now() + interval '1 hour'`,
+  );
+  expect(findings.map(({ code, level, facts }) => [code, level, facts["schedule"]])).toEqual([
+    ["SCHEDULE_FAILING", "problem", "failing"],
+    ["SCHEDULE_LATE", "problem", "late"],
+    ["SCHEDULE_FAILING", "problem", "stopped"],
+    ["SCHEDULE_ORPHANED", "warning", "orphan"],
+  ]);
 });
