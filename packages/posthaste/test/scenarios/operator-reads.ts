@@ -18,7 +18,8 @@ export interface ReadTimes {
 export async function operatorReads(url: string): Promise<readonly ReadTimes[]> {
   await fill(url);
   const app = posthaste({ database: url, logger: silentLogger });
-  const { tasks, stats, queues, workers } = app.admin;
+  const { admin } = app;
+  const { tasks, queues, workers } = admin;
   const calls: Readonly<Record<string, () => Promise<unknown>>> = {
     "tasks.list()": () => tasks.list(),
     "tasks.list PENDING": () => tasks.list({ status: "PENDING" }),
@@ -32,9 +33,9 @@ export async function operatorReads(url: string): Promise<readonly ReadTimes[]> 
     "tasks.list FAILED of a worker": () => tasks.list({ status: "FAILED", worker: "w" }),
     "tasks.explain of the last in line": () => tasks.explain(taskId(99_999)),
     "tasks.timeline of a failed task": () => tasks.timeline(taskId(1_100_000)),
-    "stats of 15 minutes": () => stats(),
-    "stats of a day": () => stats({ spanMs: 86_400_000 }),
-    "stats of 31 days": () => stats({ spanMs: 31 * 86_400_000 }),
+    "stats of 15 minutes": () => admin.stats(),
+    "stats of a day": () => admin.stats({ spanMs: 86_400_000 }),
+    "stats of 31 days": () => admin.stats({ spanMs: 31 * 86_400_000 }),
     "queues.list": () => queues.list(),
     "workers.list": () => workers.list(),
   };

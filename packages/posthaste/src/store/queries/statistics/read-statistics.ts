@@ -32,7 +32,7 @@ export interface CountedEnds {
 /** For operators and dashboards, now and then. Bounded by lanes and counted rows, not by the length of a queue. */
 export function readStatistics(schema: SqlText) {
   // A loose scan over ready_tasks_claim_idx, one descent per lane; then two ranges of the same index for each lane, each read up to $1
-  // rows. active_tasks has only tasks under way.
+  // rows. active_tasks has only tasks under way, and each is looked up by its id: a merge join read every submission.
   const DEPTHS = statement(sql`
     with recursive lane as (
       (select queue, priority from ${schema}.ready_tasks order by queue, priority limit 1)
@@ -69,7 +69,10 @@ export function readStatistics(schema: SqlText) {
     ), held as (
       select sent.queue, count(*) filter (where active.started_at is null) as claimed,
              count(*) filter (where active.started_at is not null) as running
-        from ${schema}.active_tasks as active join ${schema}.submissions as sent using (task_id)
+        from ${schema}.active_tasks as active
+       cross join lateral (
+         select queue from ${schema}.submissions where task_id = active.task_id limit 1
+       ) as sent
        group by sent.queue
     ), served as (
       select unnest(queues) as queue from ${schema}.workers where state in ('running', 'stopping')
