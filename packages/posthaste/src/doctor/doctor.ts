@@ -19,6 +19,7 @@ import { readTables } from "../store/queries/doctor/read-tables.ts";
 import { ownSettings } from "../store/session-settings.ts";
 import { examineConnections } from "./connections.ts";
 import type { Finding } from "./finding.ts";
+import { examineSchedules } from "./schedules.ts";
 import { examineSchema, type SchemaFacts } from "./schema.ts";
 import { examineClock, examineServer, type ClockFacts } from "./server.ts";
 import { examineVacuum, type VacuumLimits } from "./vacuum.ts";
@@ -70,6 +71,7 @@ export async function examine(parts: DoctorParts, limits: DoctorLimits): Promise
       }),
       ...examineVacuum({ horizon, tables: schema.tables, server, limits }),
       ...(work === undefined ? [] : examineWork({ ...work, recovery: config.recovery })),
+      ...examineSchedules(work?.troubles ?? []),
     ];
     return findings.toSorted((a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level));
   });
@@ -157,11 +159,12 @@ async function readWork(
   staleAfterMs: number,
 ) {
   const { store } = database;
-  const [waitingNames, unserved, workers, workerConfigs] = await Promise.all([
+  const [waitingNames, unserved, workers, workerConfigs, troubles] = await Promise.all([
     findWaitingNames(database, config.unknownTaskGraceMs),
     store.queuesInUse.check(session, definedQueues),
     store.listWorkers(session, staleAfterMs, MOST_WORKERS),
     store.readWorkerConfigs(session),
+    store.readScheduleTroubles(session),
   ]);
-  return { waitingNames, unserved, workers, workerConfigs };
+  return { waitingNames, unserved, workers, workerConfigs, troubles };
 }

@@ -28,6 +28,9 @@ export const findingCodes = {
   QUEUE_UNSERVED: "no living worker serves a queue",
   WORKER_STALE: "a worker should be alive and has no recent heartbeat",
   WORKER_BLOCKED: "the event loop of a worker is blocked",
+  SCHEDULE_LATE: "a slot of a schedule is due and has not fired",
+  SCHEDULE_ORPHANED: "a schedule is in the code of no living process",
+  SCHEDULE_PAUSED: "a schedule was paused because it could not fire",
   RECOVERY_OFF: "a part of recovery is disabled",
 } as const;
 

@@ -16,6 +16,7 @@ import { readActivity } from "./queries/read/read-activity.ts";
 import { describeTasks } from "./queries/read/describe-tasks.ts";
 import { readTask } from "./queries/read/read-task.ts";
 import { readTimeline } from "./queries/read/read-timeline.ts";
+import { readScheduleTroubles } from "./queries/doctor/read-schedule-troubles.ts";
 import { readWorkerConfigs } from "./queries/doctor/read-worker-configs.ts";
 import { expireNodes, expireTasks } from "./queries/recover/expire-tasks.ts";
 import { listRecoveries } from "./queries/recover/list-recoveries.ts";
@@ -102,6 +103,7 @@ export function createStore(schema: string) {
     listRecoveries: listRecoveries(text),
     listWorkers: listWorkers(text),
     readWorkerConfigs: readWorkerConfigs(text),
+    readScheduleTroubles: readScheduleTroubles(text),
     pauseQueues: pauseQueues(text),
     queuesInUse: queuesInUse(text),
     awaitResults: awaitResults(text),

@@ -1,7 +1,13 @@
 /** Each finding of doctor, planted for real in a database of its own; the server is that of all tests. */
 import { expect, test } from "vitest";
 import pg from "pg";
-import { defineTask, posthaste, type DoctorOptions, type Finding } from "../../src/index.ts";
+import {
+  defineSchedule,
+  defineTask,
+  posthaste,
+  type DoctorOptions,
+  type Finding,
+} from "../../src/index.ts";
 import { createLoginRoles, dropLoginRoles, urlOfRole } from "../support/login-roles.ts";
 import { addWorker } from "../recovery/recovery-kit.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
@@ -305,6 +311,32 @@ test("too few connections for the workers there are", async () => {
   await wide.close();
   expect(findings).toMatchObject([
     { code: "CONNECTIONS_SHORT", level: "warning", facts: { workers: 1, needed: 1_011 } },
+  ]);
+});
+
+test("a schedule that is late, orphaned or was paused after failures is named", async () => {
+  const app = db.app();
+  const task = defineTask({ name: "mail", run: () => null });
+  const reports = ["late", "orphaned", "failing", "well"].map((name) =>
+    defineSchedule({ name, task, daily: { at: "02:30" } }),
+  );
+  for (const schedule of reports) await app.admin.schedules.upsert(schedule);
+  expect(await examine()).toEqual([]);
+  await db.sql(
+    "update posthaste.schedules set due_at = now() - interval '5 minutes' where name = 'late'",
+  );
+  await db.sql(
+    "update posthaste.schedules set owner = 'code', listed_at = now() - interval '1 hour' where name = 'orphaned'",
+  );
+  await db.sql(
+    "update posthaste.schedules set paused_at = now(), paused_by = 'failures', last_error = 'boom' where name = 'failing'",
+  );
+  const findings = await examine();
+  await db.sql("delete from posthaste.schedules");
+  expect(findings.map(({ code, facts }) => [code, facts["schedule"]]).toSorted()).toEqual([
+    ["SCHEDULE_LATE", "late"],
+    ["SCHEDULE_ORPHANED", "orphaned"],
+    ["SCHEDULE_PAUSED", "failing"],
   ]);
 });
 
