@@ -333,10 +333,10 @@ test("a schedule that is late, orphaned or was paused after failures is named", 
   );
   const findings = await examine();
   await db.sql("delete from posthaste.schedules");
-  expect(findings.map(({ code, facts }) => [code, facts["schedule"]]).toSorted()).toEqual([
+  expect(findings.map(({ code, facts }) => [code, facts["schedule"]])).toEqual([
+    ["SCHEDULE_PAUSED", "failing"],
     ["SCHEDULE_LATE", "late"],
     ["SCHEDULE_ORPHANED", "orphaned"],
-    ["SCHEDULE_PAUSED", "failing"],
   ]);
 });
 
