@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { schedules } from "./operate-schedules.ts";
+import { operateCommands } from "./operate-commands.ts";
 import { reads } from "./operate-reads.ts";
 import { operateTasks } from "./operate-tasks.ts";
 import { atMost, run, runTests, type Shows } from "./show.ts";
@@ -15,6 +16,14 @@ export const operate: Shows = {
   ...operateTasks,
   ...schedules,
   ...reads,
+  3: only(operateCommands, "3"),
+  4: {
+    title: `${only(operateTasks, "4").title}; ${only(operateCommands, "4").title}`,
+    run: async () => {
+      await only(operateTasks, "4").run();
+      await only(operateCommands, "4").run();
+    },
+  },
   2: {
     title: "posthaste init from packed packages, then the commands that it prints; a minute",
     run: async () => {
@@ -60,4 +69,10 @@ async function startDev(): Promise<number> {
     await ended;
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function only(shows: Shows, number: string): Shows[string] {
+  const show = shows[number];
+  if (show === undefined) throw new Error(`expected a show ${number}`);
+  return show;
 }

@@ -138,4 +138,29 @@ describe("timelineEvents", () => {
       "50 ended: FAILED: WORKER_CRASHED",
     ]);
   });
+
+  test("has each end that an operator took back, and who did", () => {
+    const retries = [
+      {
+        retriedAt: at(100),
+        retriedBy: "ada",
+        status: "FAILED",
+        finishedAt: at(3),
+        attempt: 1,
+        errorCode: "BOUNCED",
+        error: null,
+        goodUntil: null,
+      },
+    ] as const;
+    expect(
+      linesOf({
+        task: { ...task, retries, enqueuedAt: at(100), attempts: [attempt(1, 2, 3, "FAILED")] },
+      }).slice(2),
+    ).toEqual([
+      "3 attempt ended: FAILED: BOUNCED, no mailbox; retried",
+      "3 ended: FAILED: BOUNCED",
+      "100 retried: by ada",
+      "100 due: again",
+    ]);
+  });
 });

@@ -3,7 +3,7 @@ import type { Database } from "../database/database.ts";
 import { repeatSafely } from "../database/repeat-safely.ts";
 import type { TaskInfo } from "../define/task-handle.ts";
 import type { Json } from "../domain/json.ts";
-import type { AttemptInfo, TaskFailure } from "../domain/result.ts";
+import type { AttemptInfo, TaskFailure, TaskRetry } from "../domain/result.ts";
 import { isTerminal, TaskStatus } from "../domain/task-lifecycle.ts";
 import { requireUuid } from "../sending/uuid-v7.ts";
 import type { HeartbeatSpan, StoredTimeline } from "../store/queries/read/read-timeline.ts";
@@ -23,7 +23,8 @@ export interface TimelineEvent {
     | "attempt ended"
     | "recovered"
     | "cancel requested"
-    | "ended";
+    | "ended"
+    | "retried";
   /** Null: it belongs to no attempt. */
   readonly attempt: number | null;
   readonly workerId: string | null;
@@ -104,6 +105,7 @@ export function timelineEvents(facts: TimelineFacts): TimelineEvent[] {
     ...(stored.cancelRequestedAt === null
       ? []
       : [{ at: stored.cancelRequestedAt, event: "cancel requested", detail: "" } as const]),
+    ...task.retries.flatMap(retryEvents),
     ...dueAgain(task),
     ...endOf(task, stored.finishedAt),
   ];
@@ -148,6 +150,15 @@ function recoveryEvent(recovery: RecoveryInfo): Draft {
     workerId,
     detail: `${reason}; ${decision}, decided by ${by}`,
   };
+}
+
+/** An operator took an end back. */
+function retryEvents(retry: TaskRetry): Draft[] {
+  const { status, finishedAt, errorCode, retriedAt, retriedBy } = retry;
+  return [
+    { at: finishedAt, event: "ended", detail: `${status}: ${errorCode}` },
+    { at: retriedAt, event: "retried", detail: `by ${retriedBy}` },
+  ];
 }
 
 /** Where it waits now, unless that is the place that it was sent to. */

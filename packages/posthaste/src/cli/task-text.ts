@@ -43,11 +43,12 @@ export function taskText(task: TaskTimeline, width = terminalWidth()): string {
 }
 
 function labelledFacts(task: TaskTimeline): readonly (readonly [string, string])[] {
-  const { error, worker, node, key, goodUntil, progress } = task;
+  const { error, worker, node, key, goodUntil, progress, copyOf } = task;
   return [
     ["queue", `${task.queue}, priority ${task.priority}`],
     ...(key === null ? [] : [["key", key] as const]),
     ...(node === null ? [] : [["node", `${node.id} of run ${node.workflowId}`] as const]),
+    ...(copyOf === null ? [] : [["copy of", copyOf] as const]),
     ["input", JSON.stringify(task.input)],
     ...(progress === null ? [] : [["progress", JSON.stringify(progress)] as const]),
     ...(task.status === TaskStatus.COMPLETED

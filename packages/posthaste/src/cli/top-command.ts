@@ -14,7 +14,7 @@ interface TopFlags extends OperatorOptions {
 export function topCommand(): Command {
   return operatorCommand("top", {
     description:
-      "watch queues, workers, failures, recoveries and runs live; without a terminal, or with --json, one snapshot",
+      "watch queues, workers, failures, recoveries, runs and schedules live; without a terminal, or with --json, one snapshot",
     examples: ["top", "top --every 5s", "top --json | jq '.queues'", "top | less"],
   })
     .addOption(

@@ -72,11 +72,11 @@ test("top fills 80×24 with tabs, opens a task with Enter, and restores the term
   expect(top.ask("#{alternate_on} #{cursor_flag}")).toBe("1 0");
 
   top.press("2");
-  const workers = await shows("▸ 2 Workers 1");
+  const workers = await shows("▸2 Workers 1");
   expect(workers.find((line) => line.startsWith("▸ada"))).toMatch(/running +▱{10} 0\/4/);
 
   top.press("Tab");
-  await shows("▸ 3 Failures 1");
+  await shows("▸3 Failures 1");
   const failures = await shows("BOUNCED");
   expect(failures[5]).toMatch(/^▸.*mail +mail +1 +BOUNCED +no such mailbox$/);
   top.press("Enter");
@@ -84,7 +84,7 @@ test("top fills 80×24 with tabs, opens a task with Enter, and restores the term
   expect(task.join("\n")).toContain("error     BOUNCED: no such mailbox");
 
   top.press("Escape");
-  await shows("▸ 3 Failures");
+  await shows("▸3 Failures");
   top.press("5");
   await shows("chain v1");
   top.press("Enter");
@@ -173,7 +173,7 @@ test("top says when the database is silent, shows the last facts, and quits all 
     await shows("slots");
     proxy.fallSilent();
     await shows("retrying");
-    expect(terminal?.screen()[2]).toContain("▸ 1 Queues");
+    expect(terminal?.screen()[2]).toContain("▸1 Queues");
     terminal?.press("q");
     await expectRestored(0);
   } finally {

@@ -33,12 +33,6 @@ beforeAll(async () => {
 });
 
 describe("operators' statements", () => {
-  test("failures are looked for in a window of the latest ids", async () => {
-    const { scannedTables, rowsRead } = await explained((run) => readActivity.failures(run, 100));
-    expect(scannedTables).toEqual([]);
-    expect(rowsRead).toBeLessThan(5_500);
-  });
-
   test.each([
     ["samples of workers", (run: Db) => readActivity.samples(run)],
     ["configs of workers", (run: Db) => readWorkerConfigs(run)],

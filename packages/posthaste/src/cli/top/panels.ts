@@ -1,6 +1,6 @@
 /** The panels of `top`: a table each. */
-import type { FailedTask, WorkerSample } from "../../app/activity.ts";
-import type { QueueInfo, WorkerInfo } from "../../admin/admin.ts";
+import type { WorkerSample } from "../../app/activity.ts";
+import type { QueueInfo, ScheduleInfo, TaskSummary, WorkerInfo } from "../../admin/admin.ts";
 import { TaskStatus } from "../../domain/task-lifecycle.ts";
 import { paint } from "../output.ts";
 import { queueColumns } from "../queues-command.ts";
@@ -57,7 +57,7 @@ export const panels: readonly Panel[] = [
   }),
   panel({
     title: "Failures",
-    isEmpty: "none of the latest tasks has failed",
+    isEmpty: "no task has failed",
     rows: ({ failures }) => failures,
     key: ({ id }) => id,
     opens: "task",
@@ -79,7 +79,41 @@ export const panels: readonly Panel[] = [
     opens: "run",
     columns: () => [...runColumns, { title: "RUN", value: ({ id }) => id }],
   }),
+  panel({
+    title: "Schedules",
+    isEmpty: "no schedule",
+    rows: ({ schedules }) => schedules,
+    key: ({ name }) => name,
+    columns: () => scheduleColumns,
+  }),
 ];
+
+const scheduleColumns: readonly Column<ScheduleInfo>[] = [
+  { title: "SCHEDULE", value: ({ name }) => name },
+  {
+    title: "STATE",
+    value: stateOfSchedule,
+    paint: (text, schedule) => (stateOfSchedule(schedule) === "on" ? text : paint("yellow", text)),
+  },
+  {
+    title: "NEXT",
+    value: ({ nextSlot }) => (nextSlot === null ? "never" : relativeText(nextSlot)),
+    isWhole: true,
+  },
+  {
+    title: "LAST",
+    value: ({ lastFiredAt }) => (lastFiredAt === null ? "" : relativeText(lastFiredAt)),
+    isWhole: true,
+  },
+  { title: "PATTERN", value: ({ pattern, timezone }) => `${pattern} ${timezone}` },
+  { title: "SENDS", value: ({ task, workflow }) => task ?? workflow ?? "" },
+  { title: "ERROR", value: ({ lastError }) => lastError ?? "" },
+];
+
+function stateOfSchedule({ pausedAt, pausedBy, orphaned }: ScheduleInfo): string {
+  if (orphaned) return "orphaned";
+  return pausedAt === null ? "on" : `paused by ${pausedBy ?? "an operator"}`;
+}
 
 interface PanelOf<Row> {
   readonly title: string;
@@ -182,8 +216,12 @@ function withUnit(value: number | undefined, unit: string): string {
   return value === undefined || Number.isNaN(value) ? "–" : `${Math.round(value)} ${unit}`;
 }
 
-const failureColumns: readonly Column<FailedTask>[] = [
-  { title: TaskStatus.FAILED, value: ({ failedAt }) => relativeText(failedAt), isWhole: true },
+const failureColumns: readonly Column<TaskSummary>[] = [
+  {
+    title: TaskStatus.FAILED,
+    value: ({ finishedAt }) => (finishedAt === null ? "" : relativeText(finishedAt)),
+    isWhole: true,
+  },
   { title: "TASK", value: ({ name }) => name },
   { title: "QUEUE", value: ({ queue }) => queue },
   { title: "ATTEMPTS", value: ({ attempts }) => String(attempts), align: "right" },
@@ -192,5 +230,5 @@ const failureColumns: readonly Column<FailedTask>[] = [
     value: ({ errorCode }) => errorCode ?? "",
     paint: (text) => paint("red", text),
   },
-  { title: "MESSAGE", value: ({ message }) => message ?? "" },
+  { title: "MESSAGE", value: ({ errorMessage }) => errorMessage ?? "" },
 ];

@@ -42,6 +42,7 @@ function snapshotOf(given: Partial<Snapshot> = {}): Snapshot {
     failures: [],
     recoveries: [],
     runs: [],
+    schedules: [],
     samples: [
       { workerId: "w-1", takenAt: ago(0), loopLagMs: 350, cpuPercent: 12, rssBytes: 104_857_600 },
     ],
@@ -82,7 +83,7 @@ describe("renderTop", () => {
   test("shows queues with their share of the backlog, and sums above them", () => {
     const lines = linesOf(live);
     expect(lines[1]).toContain("waiting 40  slots 4/4");
-    expect(lines[2]).toContain("▸ 1 Queues 2   2 Workers 1");
+    expect(lines[2]).toContain("▸1 Queues 2  2 Workers 1");
     expect(lines.slice(4, 7)).toEqual([
       " QUEUE  STATE  PENDING  CLAIMED  RUNNING  BACKLOG",
       "▸bulk   open        10        0        2  ▰▰▰▱▱▱▱▱▱▱",
@@ -169,7 +170,7 @@ describe("press", () => {
   });
 
   test("goes round the panels, and ignores a number without one", () => {
-    expect(pressed(live, "previous").panel).toBe(4);
+    expect(pressed(live, "previous").panel).toBe(5);
     expect(pressed(live, "previous", "next").panel).toBe(0);
     expect(pressed(live, { panel: 2 }).panel).toBe(2);
     expect(pressed(live, { panel: 8 }).panel).toBe(0);

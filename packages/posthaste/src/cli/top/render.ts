@@ -28,7 +28,7 @@ export function renderTop(state: TopState, size: Size, now: number = Date.now())
   const lines = [
     titleLine(state, columns, now),
     summaryLine(state),
-    tabsLine(state),
+    tabsLine(state, columns),
     paint("gray", "─".repeat(columns)),
     ...filled(bodyLines(state, columns, height), height),
     footLine(state),
@@ -94,13 +94,23 @@ function sparkline(values: readonly number[]): string {
   return marks.join("").padStart(SPARKS, LEVELS[0]);
 }
 
-function tabsLine({ panel, snapshot }: TopState): string {
-  const tabs = panels.map(({ title, count }, at) => {
-    const label = ` ${at + 1} ${title} ${snapshot === undefined ? "" : countText(count(snapshot))} `;
-    return at === panel ? paint(["bold", "inverse"], label) : label;
+/** The numbers are keys: they go first where the line is too long. */
+function tabsLine(state: TopState, width: number): string {
+  const numbered = tabs(state, (title, at) => `${at + 1} ${title}`);
+  return widthOf(withoutPaint(numbered)) <= width ? numbered : tabs(state, (title) => title);
+}
+
+/** Where there are no colours, the tab is marked all the same. */
+function tabs(
+  { panel, snapshot }: TopState,
+  labelOf: (title: string, at: number) => string,
+): string {
+  const labels = panels.map(({ title, count }, at) => {
+    const sum = snapshot === undefined ? "" : ` ${countText(count(snapshot))}`;
+    const label = `${labelOf(title, at)}${sum}`;
+    return at === panel ? `▸${paint(["bold", "inverse"], label)}` : ` ${label}`;
   });
-  // Where there are no colours, the tab is marked all the same.
-  return tabs.map((tab, at) => (at === panel ? `▸${tab}` : ` ${tab}`)).join("");
+  return labels.join(" ");
 }
 
 function countText(count: number): string {
@@ -134,7 +144,7 @@ const helpLines: readonly string[] = [
   "  ↑ ↓  k j          select a row, or scroll",
   "  PgUp PgDn g G     a page, the first, the last",
   "  ← →  h l  Tab     the panel before or after",
-  "  1 … 5             a panel",
+  "  1 … 6             a panel",
   "  Enter             open the task, run or worker",
   "  Esc  Backspace    back",
   "  r                 read again now",
@@ -143,7 +153,6 @@ const helpLines: readonly string[] = [
   "",
   "  sent/s and ended/s are from PostgreSQL's statistics, which lag by about a second.",
   "  LAG is the longest delay of a worker's event loop in its last sample.",
-  "  Failures are those among the latest 5,000 tasks.",
 ];
 
 function scrolled(lines: readonly string[], offset: number, height: number): string[] {
