@@ -10,7 +10,7 @@ const command = fileURLToPath(
 );
 const appFile = fileURLToPath(new URL("app.ts", import.meta.url));
 console.log(
-  execFileSync(process.execPath, [command, "workflow", "graph", appFile], { encoding: "utf8" }),
+  execFileSync(process.execPath, [command, "workflows", "graph", appFile], { encoding: "utf8" }),
 );
 
 const documents = {
