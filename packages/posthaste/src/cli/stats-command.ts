@@ -32,15 +32,12 @@ export function statsCommand(): Command {
           const { queues, tasks, spanMs } = stats;
           if (queues.length === 0) return "no queue has a task, and no worker serves one";
           const width = terminalWidth();
-          return [
-            ...tableLines(depthColumns, queues, width),
-            "",
-            paint(
-              "bold",
-              `ended in the last ${durationText(spanMs)} (workers report every half minute)`,
-            ),
-            ...tableLines(endColumns, tasks, width),
-          ].join("\n");
+          const span = `the last ${durationText(spanMs)} (workers report every half minute)`;
+          const ended =
+            tasks.length === 0
+              ? [`no task has ended in ${span}`]
+              : [paint("bold", `ended in ${span}`), ...tableLines(endColumns, tasks, width)];
+          return [...tableLines(depthColumns, queues, width), "", ...ended].join("\n");
         });
       }),
     );
@@ -83,7 +80,8 @@ const endColumns: readonly Column<TaskStats>[] = [
 ];
 
 function rateText({ perSecond }: EndStats): string {
-  return perSecond === 0 ? "" : perSecond.toFixed(perSecond < 10 ? 2 : 0);
+  if (perSecond === 0) return "";
+  return perSecond < 0.01 ? "<0.01" : perSecond.toFixed(perSecond < 10 ? 2 : 0);
 }
 
 function percentilesText({ p50, p95, p99 }: EndStats["wait"]): string {
