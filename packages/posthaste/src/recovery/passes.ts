@@ -10,7 +10,8 @@
  *  7. rollups: merges counts of ended tasks
  *  8. retention
  *
- * A recovered task may expire in the same round, and ended tasks are pruned last.
+ * A recovered task may expire in the same round, and ended tasks are pruned last. Passes over tasks are left out while there is none: an
+ * idle worker asks for little.
  */
 import type { RecoveryConfig, WorkerRecoveryConfig } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
@@ -18,8 +19,10 @@ import { isRepeatable } from "../database/repeat-safely.ts";
 import type { Logger } from "../domain/logger.ts";
 import { emitTaskEvents, type DescribedTask } from "../hooks/emit-task-events.ts";
 import type { HookRunner } from "../hooks/hook-runner.ts";
+import type { OpenTasks } from "../store/queries/worker/ask-server.ts";
 import { expireTasks } from "./expire-tasks.ts";
 import { recoverTasks } from "./recover-tasks.ts";
+
 import type { RecoveredTask, Recoverer } from "./recovered-tasks.ts";
 
 export interface ReaperOptions {
@@ -69,15 +72,27 @@ const MOST_NAMED = 10;
 
 type Pass = (options: ReaperOptions, rules: RoundRules) => Promise<number>;
 
-const passes: readonly (readonly [name: string, counts: keyof Reaped | undefined, run: Pass])[] = [
-  ["crashed workers", "crashed", recoverCrashed],
-  ["stale claims", "released", releaseStale],
-  ["stale runs", "recovered", recoverStale],
-  ["expired tasks", "expired", expire],
-  ["unknown tasks", "unknown", endUnknown],
-  ["workflow reconciliation", undefined, reconcileWorkflows],
-  ["rollups", undefined, mergeRollups],
-  ["retention", undefined, prune],
+interface NamedPass {
+  readonly name: string;
+  readonly run: Pass;
+  readonly counts?: keyof Reaped;
+  /** The tasks that it is about. Absent: it runs in every round. */
+  readonly of?: (open: OpenTasks) => boolean;
+}
+
+const active = (open: OpenTasks): boolean => open.active;
+/** A pass before may have put an active task back into its queue. */
+const waiting = (open: OpenTasks): boolean => open.waiting || open.active;
+
+const passes: readonly NamedPass[] = [
+  { name: "crashed workers", run: recoverCrashed, counts: "crashed", of: active },
+  { name: "stale claims", run: releaseStale, counts: "released", of: active },
+  { name: "stale runs", run: recoverStale, counts: "recovered", of: active },
+  { name: "expired tasks", run: expire, counts: "expired", of: waiting },
+  { name: "unknown tasks", run: endUnknown, counts: "unknown", of: waiting },
+  { name: "workflow reconciliation", run: reconcileWorkflows },
+  { name: "rollups", run: mergeRollups },
+  { name: "retention", run: prune },
 ];
 
 /** A pass that fails does not keep the others from running, unless the database is away. */
@@ -86,8 +101,11 @@ export async function runPasses(
   rules: RoundRules = { judgesSilence: true },
 ): Promise<Reaped> {
   const reaped = { crashed: 0, released: 0, recovered: 0, expired: 0, unknown: 0 };
-  for (const [name, counts, run] of passes) {
+  const { store, reads } = options.database;
+  const open = await store.findOpenTasks(reads);
+  for (const { name, counts, run, of = () => true } of passes) {
     if (options.signal?.aborted === true) break;
+    if (!of(open)) continue;
     try {
       const count = await run(options, rules);
       if (counts !== undefined) reaped[counts] += count;

@@ -45,7 +45,13 @@ import { reportProgress } from "./queries/settle/report-progress.ts";
 import { settleTasks } from "./queries/settle/settle-tasks.ts";
 import { readStatistics } from "./queries/statistics/read-statistics.ts";
 import { writeRollups } from "./queries/statistics/write-rollups.ts";
-import { isBackendIdle, ping, readServerStart, readClock } from "./queries/worker/ask-server.ts";
+import {
+  findOpenTasks,
+  isBackendIdle,
+  ping,
+  readServerStart,
+  readClock,
+} from "./queries/worker/ask-server.ts";
 import { heartbeat } from "./queries/worker/heartbeat.ts";
 import { listWorkers } from "./queries/worker/list-workers.ts";
 import { liveness } from "./queries/worker/liveness.ts";
@@ -99,6 +105,7 @@ export function createStore(schema: string) {
     recoverTasks: recoverTasks(text),
     sweepWorkers: sweepWorkers(schema, text),
     readServerStart: readServerStart(text),
+    findOpenTasks: findOpenTasks(text),
     listRecoveries: listRecoveries(text),
     listWorkers: listWorkers(text),
     readWorkerConfigs: readWorkerConfigs(text),

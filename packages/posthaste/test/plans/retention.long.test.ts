@@ -116,7 +116,8 @@ describe("pruneRecords", () => {
         const scanned = await scannedBy(connection, SCHEMA, (on) => call(on, MONTH));
         expect
           .soft(
-            scanned.filter((table) => !scans.includes(table)),
+            // A row for each task name.
+            scanned.filter((table) => table !== "task_definitions" && !scans.includes(table)),
             name,
           )
           .toEqual([]);

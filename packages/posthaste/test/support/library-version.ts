@@ -19,8 +19,9 @@ export async function buildForVersion(
   mkdirSync(modules, { recursive: true });
   for (const part of ["dist", "package.json"])
     cpSync(join(library, part), join(copy, part), { recursive: true });
-  const pg = dirname(createRequire(import.meta.url).resolve("pg/package.json"));
-  symlinkSync(pg, join(modules, "pg"));
+  const require = createRequire(import.meta.url);
+  for (const name of ["pg", "croner"])
+    symlinkSync(dirname(require.resolve(`${name}/package.json`)), join(modules, name));
 
   const { hash, topics } = functionsOfVersion(version);
   const store = join(copy, "dist/store");

@@ -36,6 +36,25 @@ export async function readClock(db: Db): Promise<number> {
   return row?.now ?? Number.NaN;
 }
 
+/** Tasks that a maintenance round could have to do with. */
+export interface OpenTasks {
+  /** Some task is claimed or running. */
+  readonly active: boolean;
+  /** Some task is waiting. */
+  readonly waiting: boolean;
+}
+
+/** Two short scans: both tables are vacuumed after a few thousand dead rows. */
+export function findOpenTasks(schema: SqlText) {
+  const FIND = statement(sql`
+    select exists (select from ${schema}.active_tasks) as "active", exists (select from ${schema}.ready_tasks) as "waiting"`);
+
+  return async (db: Db): Promise<OpenTasks> => {
+    const [row] = await db.query<OpenTasks>(FIND);
+    return row ?? { active: true, waiting: true };
+  };
+}
+
 // Sessions of another role show no state: then nothing is known. Idle for a moment only: it may be about to answer.
 const IS_IDLE = statement(sql`
   select coalesce(bool_and(coalesce(state like 'idle%' and state_change < clock_timestamp() - interval '1 second', false)),
