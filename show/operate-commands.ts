@@ -26,6 +26,9 @@ async function commands(): Promise<void> {
     "database",
     "test/e2e/command-line.test.ts",
     "test/e2e/tasks-command.test.ts",
+    "test/e2e/tasks-change-commands.test.ts",
+    "test/e2e/schedules-command.test.ts",
+    "test/e2e/stats-command.test.ts",
     "test/e2e/operator-commands.test.ts",
     "test/e2e/workflows-command.test.ts",
     "test/e2e/workflows-graph-command.test.ts",
@@ -53,6 +56,9 @@ function ask(url: string, ...args: string[]): Answered {
 
 /** Commands that answer without an argument. */
 const answering = [
+  ["tasks", "list"],
+  ["schedules", "list"],
+  ["stats"],
   ["queues", "list"],
   ["workers", "list"],
   ["workers", "sweep"],
@@ -64,6 +70,16 @@ const SOME_ID = "019a9c4e-8d3b-7c10-9a53-0c5a8b1d2e3f";
 const absent = [
   ["tasks", "show", SOME_ID],
   ["tasks", "cancel", SOME_ID],
+  ["tasks", "why", SOME_ID],
+  ["tasks", "retry", SOME_ID],
+  ["tasks", "send-again", SOME_ID],
+  ["tasks", "run-now", SOME_ID],
+  ["tasks", "priority", SOME_ID, "1"],
+  ["tasks", "delete", SOME_ID],
+  ["schedules", "next", "no-such"],
+  ["schedules", "pause", "no-such"],
+  ["schedules", "resume", "no-such"],
+  ["schedules", "trigger", "no-such"],
   ["workflows", "show", SOME_ID],
   ["workflows", "pause", SOME_ID],
   ["workflows", "resume", SOME_ID],
@@ -81,7 +97,7 @@ function everyCommand(url: string): void {
       ? [[command.name()]]
       : command.commands.map((one) => [command.name(), one.name()]),
   );
-  atLeast("commands", paths.length, 20);
+  atLeast("commands", paths.length, 35);
   const helped = paths.filter((path) => {
     const { code, stdout } = ask(url, ...path, "--help");
     return (
