@@ -44,13 +44,13 @@ const failing = defineTask({
 const once = defineTask({ name: "once", run: (_: undefined, ctx) => effect(ctx) });
 const single = defineWorkflow({
   name: "single",
-  build: (flow, _input: { readonly id: string }) => flow.node("a", once).output,
+  build: (flow) => flow.node("a", once).output,
 });
 
 const every = { seconds: 1 };
 const schedules = [
   defineSchedule({ name: "allowing", task: tick, input: { ms: 0 }, every }),
-  defineSchedule({ name: "running", workflow: single, input: { id: "schedule" }, every }),
+  defineSchedule({ name: "running", workflow: single, every }),
   ...(["skip", "buffer"] as const).map((overlap) =>
     defineSchedule({
       name: `with-${overlap}`,
