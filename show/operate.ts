@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { operateChaos } from "./operate-chaos.ts";
 import { schedules } from "./operate-schedules.ts";
 import { operateTasks } from "./operate-tasks.ts";
 import { atMost, run, runTests, type Shows } from "./show.ts";
@@ -13,6 +14,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 export const operate: Shows = {
   ...operateTasks,
   ...schedules,
+  ...operateChaos,
   2: {
     title: "posthaste init from packed packages, then the commands that it prints; a minute",
     run: async () => {
