@@ -77,10 +77,8 @@ export async function triggerSchedule(parts: TriggerParts, name: string): Promis
     const isOwn = row.lastTaskId === ids.taskId && row.lastRunId === ids.runId;
     // The answer to an earlier try was lost: it has fired.
     if (isOwn && row.lastSlot !== null) return { slot: new Date(row.lastSlot), ...ids, ended: [] };
-    const slot = freeSlot(row);
-    const firing = { schedule: name, slot, ...ids, skipped: null, firstSlot: null };
     const { writeFirings } = database.store;
-    await writeFirings.insert(session, null, [{ ...firing, triggered: true }]);
+    const slot = await writeTriggered(database, session, row, ids);
     const last = { lastSlot: slot, lastFiredAt: row.now };
     const lastIds = { lastTaskId: ids.taskId, lastRunId: ids.runId };
     await writeFirings.move(session, [{ ...row, ...last, ...lastIds, readSlot: row.nextSlot }]);
@@ -148,10 +146,20 @@ function change<Answer>(
   });
 }
 
-/** A moment that no slot of the pattern has. */
-function freeSlot({ now, lastSlot, nextSlot: upcoming }: ScheduleRow): number {
-  const slot = Math.max(now, (lastSlot ?? 0) + 1);
-  return slot === upcoming ? slot + 1 : slot;
+/** At the first moment from now on that is no slot of the pattern to come, and that no firing has. */
+async function writeTriggered(
+  { store }: Database,
+  session: Connection,
+  row: ScheduleRow,
+  ids: { readonly taskId: string | null; readonly runId: string | null },
+): Promise<number> {
+  const { name, now, lastSlot, nextSlot: upcoming, bufferedSlot } = row;
+  const plain = { schedule: name, ...ids, skipped: null, firstSlot: null, triggered: true };
+  for (let slot = Math.max(now, (lastSlot ?? 0) + 1); ; slot++) {
+    if (slot === upcoming || slot === bufferedSlot) continue;
+    const written = await store.writeFirings.insert(session, null, [{ ...plain, slot }]);
+    if (written.size > 0) return slot;
+  }
 }
 
 function requireRules(row: ScheduleRow): StoredRules {
