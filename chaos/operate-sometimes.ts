@@ -33,8 +33,10 @@ const IN_THE_BOOKS: Readonly<Record<string, string>> = {
     select from chaos.firing_journal f join chaos.schedule_journal m using (schedule, xid)
      where f.skipped is null and not f.triggered and f.slot = m.buffered_before`,
   "a task cancelled because it overlapped with the next slot": `
-    select from chaos.firing_journal f join posthaste.finished_tasks t using (task_id)
-     where t.status = 'CANCELLED' and f.schedule like '%cancel%'`,
+    select from (
+      select distinct on (j.task_id) j.xid from chaos.journal j join chaos.firing_journal f using (task_id)
+       where f.schedule like '%cancel%' and j.cancel_requested_at is not null order by j.task_id, j.seq) as asked
+     where not exists (select from chaos.action_journal a where a.xid = asked.xid)`,
   "the pattern of a schedule changed": `
     select from chaos.schedule_journal where op = 'UPDATE' and not is_same_pattern`,
   "a schedule deleted": "select from chaos.schedule_journal where op = 'DELETE'",

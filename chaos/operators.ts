@@ -3,7 +3,7 @@
  * schedules. Their network is not faulty; the server that they talk to is.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { posthaste, PosthasteError, type Posthaste } from "posthaste";
+import { posthaste, PosthasteError, type Posthaste, type RetryableStatus } from "posthaste";
 import { silentLogger } from "../packages/posthaste/test/support/loggers.ts";
 import { clientFile, writeLine, type ClientNote } from "./ledger.ts";
 import { isUnknown } from "./producers.ts";
@@ -23,8 +23,6 @@ interface Doing {
   readonly weight: number;
   readonly act: (random: Random) => Promise<void>;
 }
-
-type RetryableStatus = "FAILED" | "CANCELLED" | "EXPIRED";
 
 const PAUSE_MS = [50, 400] as const;
 /** A bulk action takes what ended or was sent in this time: the same tasks are not retried over and over. */
@@ -227,7 +225,7 @@ export class Operators {
   async #find(
     random: Random,
     which: {
-      readonly status: (typeof retryable)[number] | "PENDING" | "COMPLETED";
+      readonly status: RetryableStatus | "PENDING" | "COMPLETED";
       readonly name?: string;
     },
     isFit: (task: { readonly name: string; readonly workflowId: string | null }) => boolean = () =>
