@@ -19,7 +19,7 @@ end;
 revoke all on function @schema.begin_action(text, text, jsonb, text) from public;
 
 -- Counts what has been done so far and returns the sum; with `is_over`, the action has ended. A role can only go on with its own
--- actions.
+-- actions. A call that ends an action may be repeated, because its confirmation was lost: it counts once.
 create or replace function @schema.count_action(id bigint, more integer, is_over boolean) returns integer
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -29,6 +29,10 @@ begin
      set affected = done.affected + more, ended_at = case when is_over then clock_timestamp() end
    where done.id = count_action.id and done.actor = session_user and done.ended_at is null
   returning affected into total;
+  if not found and is_over then
+    select affected into total from @schema.operator_actions as done
+     where done.id = count_action.id and done.actor = session_user;
+  end if;
   if not found then
     raise exception 'posthaste: action % is not under way, or not one of role %', count_action.id, session_user
       using errcode = 'check_violation', hint = 'begin_action() begins one.';
