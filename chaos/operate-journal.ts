@@ -29,6 +29,7 @@ export const OPERATE_JOURNAL = `
     last_error      text
   );
   create index on chaos.schedule_journal (schedule, seq);
+  create index on chaos.schedule_journal (schedule, seq) where op = 'INSERT';
   create index on chaos.schedule_journal (xid);
 
   create table chaos.firing_journal (
@@ -47,6 +48,7 @@ export const OPERATE_JOURNAL = `
     triggered  boolean not null
   );
   create index on chaos.firing_journal (schedule, seq);
+  create index on chaos.firing_journal (schedule, slot);
   create index on chaos.firing_journal (xid);
   create index on chaos.firing_journal (task_id);
 

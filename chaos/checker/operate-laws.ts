@@ -86,10 +86,10 @@ export const operateLaws: readonly Law[] = [
   counted(
     "an action counts the copies that it sent",
     ["send again"],
-    `select j.xid from chaos.journal j
-      where not exists (select from chaos.journal b where b.task_id = j.task_id and b.seq < j.seq)
-        and (exists (select from posthaste.submissions s where s.task_id = j.task_id and s.copy_of is not null)
-             or exists (select from chaos.deleted d where d.task_id = j.task_id and d.copy_of is not null))`,
+    `select e.xid from chaos.edges e
+      where e.is_first
+        and (exists (select from posthaste.submissions s where s.task_id = e.task_id and s.copy_of is not null)
+             or exists (select from chaos.deleted d where d.task_id = e.task_id and d.copy_of is not null))`,
   ),
   counted(
     "an action counts the tasks that it moved in their queue",

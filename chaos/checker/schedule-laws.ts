@@ -63,9 +63,11 @@ export const scheduleLaws: readonly Law[] = [
          and m.buffered_slot is distinct from grid.slot
          and not exists (
            select from chaos.firing_journal f
-            where f.schedule = m.schedule and f.seq < m.seq
-              and (f.slot = grid.slot
-                   or (f.xid = m.xid and f.skipped = 'missed' and grid.slot between f.first_slot and f.slot)))`,
+            where f.schedule = m.schedule and f.slot = grid.slot and f.seq < m.seq)
+         and not exists (
+           select from chaos.firing_journal f
+            where f.xid = m.xid and f.schedule = m.schedule and f.skipped = 'missed'
+              and grid.slot between f.first_slot and f.slot)`,
   },
   {
     says: "the next slot of a pattern never goes back",
