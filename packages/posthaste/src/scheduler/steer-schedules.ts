@@ -31,8 +31,11 @@ export interface TriggerParts extends Composer {
 
 /** False: it was paused already. */
 export async function pauseSchedule(database: Database, name: string): Promise<boolean> {
+  let isTried = false;
   const isChanged = await change(database, name, async (row, session) => {
-    if (row.pausedAt !== null) return false;
+    // The answer to an earlier try was lost: it has paused it.
+    if (row.pausedAt !== null) return isTried;
+    isTried = true;
     const paused = { pausedAt: row.now, pausedBy: "operator" } as const;
     await database.store.writeFirings.move(session, [
       { ...row, ...paused, readSlot: row.nextSlot },
@@ -45,8 +48,10 @@ export async function pauseSchedule(database: Database, name: string): Promise<b
 
 /** It goes on with its next slot: those that passed meanwhile are forgotten. False: it was not paused. */
 export async function resumeSchedule(database: Database, name: string): Promise<boolean> {
+  let isTried = false;
   const isChanged = await change(database, name, async (row, session) => {
-    if (row.pausedAt === null) return false;
+    if (row.pausedAt === null) return isTried;
+    isTried = true;
     const rules = requireRules(row);
     const slot = nextSlot(rules, Math.max(row.now, row.lastSlot ?? 0)) ?? null;
     const resumed = {
@@ -95,15 +100,23 @@ export async function triggerSchedule(parts: TriggerParts, name: string): Promis
 
 /** With its firings. A schedule that living code lists would come back at the next start: it is refused. */
 export async function deleteSchedule(database: Database, name: string): Promise<void> {
-  await change(database, name, async (row, session) => {
-    if (row.owner === "code" && !row.isOrphaned) {
-      const message = `"${name}" is in the code of a living app: remove it there, or pause it`;
-      throw PosthasteError.of("VALIDATION_FAILED", "nothing was deleted", [
-        { path: "name", message },
-      ]);
-    }
-    await database.store.readSchedules.remove(session, name);
-  });
+  let isTried = false;
+  try {
+    await change(database, name, async (row, session) => {
+      if (row.owner === "code" && !row.isOrphaned) {
+        const message = `"${name}" is in the code of a living app: remove it there, or pause it`;
+        throw PosthasteError.of("VALIDATION_FAILED", "nothing was deleted", [
+          { path: "name", message },
+        ]);
+      }
+      isTried = true;
+      await database.store.readSchedules.remove(session, name);
+    });
+  } catch (error) {
+    const isGone = error instanceof PosthasteError && error.code === "SCHEDULE_NOT_FOUND";
+    // The answer to an earlier try was lost: it has deleted it.
+    if (!isTried || !isGone) throw error;
+  }
 }
 
 /** The next slots, the stored one first. Of a paused schedule those that follow if it is resumed now. */
