@@ -1,9 +1,9 @@
-/** The answer to the COMMIT of an operator's call is lost: the repeated call answers as the first one would have. */
+/** The answer to the commit of an operator's call is lost: the repeated call answers as the first one would have. */
 import { expect, test } from "vitest";
 import { defineSchedule, defineTask } from "../../src/index.ts";
 import { useCleanTables } from "../support/clean-tables.ts";
 import { useDatabase } from "../support/database.ts";
-import { useFaultyWires } from "./faulty-wire.ts";
+import { cutOnce, useFaultyWires } from "./faulty-wire.ts";
 
 const db = useDatabase();
 useCleanTables(db);
@@ -63,4 +63,16 @@ test("admin.schedules.trigger fires once", async () => {
   expect(await db.sql("select task_id from posthaste.schedule_firings")).toEqual([
     { task_id: taskId },
   ]);
+});
+
+test("admin.tasks.sendAgain sends one copy", async () => {
+  const { cut, ...losing } = cutOnce(/"posthaste"\.send_again\(/, "answer");
+  const { app } = await openWire(losing, { tasks: [task] });
+  const { id } = await app.send(task);
+  const copy = await app.admin.tasks.sendAgain(id);
+  expect(cut.times).toBe(1);
+  expect(
+    await db.sql("select task_id from posthaste.submissions where copy_of is not null"),
+  ).toEqual([{ task_id: copy }]);
+  expect(await app.admin.actions.list({ limit: 1 })).toMatchObject([{ affected: 1 }]);
 });
