@@ -7,7 +7,7 @@ export interface CancelledTask {
 }
 
 export interface CopyRequest {
-  /** Of the new task. */
+  /** The id of the new task. */
   readonly id: string;
   readonly model: string;
   readonly action: string;
