@@ -19,6 +19,8 @@ const RESTART_MS = 300;
 export interface CrewOptions {
   readonly serverUrl: string;
   readonly folder: string;
+  /** They have schedules. Default: false. */
+  readonly operate?: boolean;
 }
 
 export class Member {
@@ -27,17 +29,19 @@ export class Member {
   readonly lives: WorkerProcess[] = [];
   readonly #number: number;
   readonly #folder: string;
+  readonly #operate: boolean;
   #isWanted = true;
   #started: Promise<void> = Promise.resolve();
 
-  private constructor(number: number, folder: string, wire: Wire) {
+  private constructor(number: number, { folder, operate = false }: CrewOptions, wire: Wire) {
     this.#number = number;
     this.#folder = folder;
+    this.#operate = operate;
     this.wire = wire;
   }
 
-  static async start(number: number, { serverUrl, folder }: CrewOptions): Promise<Member> {
-    const member = new Member(number, folder, await openWire(serverUrl));
+  static async start(number: number, options: CrewOptions): Promise<Member> {
+    const member = new Member(number, options, await openWire(options.serverUrl));
     member.#spawn();
     return member;
   }
@@ -96,6 +100,7 @@ export class Member {
         CHAOS_PREFETCH: this.#number % 2 === 0 || this.sendsItself ? "0" : "6",
         ...(this.#number % 4 === 1 && { CHAOS_START_AHEAD: "1" }),
         ...(this.sendsItself && { CHAOS_SENDS: "1" }),
+        ...(this.#operate && { CHAOS_OPERATE: "1" }),
       },
     });
     this.lives.push(worker);

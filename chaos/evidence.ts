@@ -1,4 +1,4 @@
-/** What happened around a violation: the lines of the task, or of the run, in the journals, and the faults of that moment. */
+/** What happened around a violation: the lines of the task, the run or the schedule in the journals, and the faults of that moment. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type pg from "pg";
@@ -60,11 +60,29 @@ const OF_RUN = `
     from chaos.journal join posthaste.submissions s using (task_id) where s.workflow_id::text = $1
   order by at`;
 
+/** Of a schedule: its changes and its firings. */
+const OF_SCHEDULE = `
+  select seq, at, op || ' next ' || coalesce(next_slot::text, 'none') || coalesce(' waiting ' || buffered_slot, '')
+         || case when is_paused then ' paused' else '' end || ' ' || missed || ' ' || overlap || ' in ' || xid as text
+    from chaos.schedule_journal where schedule = $1
+  union all
+  select seq, at, 'slot ' || slot || coalesce(' skipped: ' || skipped, ' sent ' || coalesce(task_id, run_id))
+         || case when triggered then ' by hand' else '' end || ' by ' || pid || ' in ' || xid
+    from chaos.firing_journal where schedule = $1
+  order by seq`;
+
 async function journalLines(client: pg.Client, task: string, seq: number | null): Promise<Line[]> {
   const { rows } = await client.query<Line>(OF_TASK, [task]);
-  if (rows.length === 0) return (await client.query<Line>(OF_RUN, [task])).rows;
-  const middle = seq === null ? rows.length - 1 : rows.findIndex((line) => Number(line.seq) >= seq);
-  return rows.slice(Math.max(0, middle - LINES_EACH_SIDE), middle + LINES_EACH_SIDE + 1);
+  if (rows.length > 0) return nearest(rows, seq);
+  const ofSchedule = await client.query<Line>(OF_SCHEDULE, [task]);
+  if (ofSchedule.rows.length > 0) return nearest(ofSchedule.rows, seq);
+  return (await client.query<Line>(OF_RUN, [task])).rows;
+}
+
+function nearest(lines: readonly Line[], seq: number | null): Line[] {
+  const middle =
+    seq === null ? lines.length - 1 : lines.findIndex((line) => Number(line.seq) >= seq);
+  return lines.slice(Math.max(0, middle - LINES_EACH_SIDE), middle + LINES_EACH_SIDE + 1);
 }
 
 function effectLines(folder: string, task: string): string[] {

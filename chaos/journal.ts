@@ -6,6 +6,7 @@
  */
 import type pg from "pg";
 import { taskLifecycle } from "../packages/posthaste/src/domain/task-lifecycle.ts";
+import { FIRED_ENDS, OPERATE_JOURNAL } from "./operate-journal.ts";
 import { HALTS, RUN_BOOKS, RUN_JOURNAL } from "./run-journal.ts";
 
 /** What the server must be started with: the end of a claim counts from its commit. */
@@ -13,13 +14,15 @@ export const journalServerSettings = { track_commit_timestamp: "on" } as const;
 
 /** The tables of Posthaste must be there. */
 export async function installJournal(client: pg.Client): Promise<void> {
-  for (const part of [JOURNAL, RUN_JOURNAL, BOOKS, RUN_BOOKS]) await client.query(part);
+  for (const part of [JOURNAL, RUN_JOURNAL, OPERATE_JOURNAL, BOOKS, RUN_BOOKS])
+    await client.query(part);
 }
 
 /** Puts the lines together to edges, for the laws to look at. Again at every call. */
 export async function closeJournal(client: pg.Client): Promise<void> {
   await client.query(EDGES);
   await client.query(HALTS);
+  await client.query(FIRED_ENDS);
 }
 
 const WRITTEN = ["ready_tasks", "active_tasks", "finished_tasks"] as const;

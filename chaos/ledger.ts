@@ -20,9 +20,9 @@ type RunOp = "start" | "pause" | "resume" | "cancel" | "retry" | "wait";
 
 /** What a caller of Posthaste did, and what it was told. `unknown`: it was told nothing that it could rely on. */
 export interface ClientNote {
-  readonly op: "send" | "cancel" | "wait" | `${RunOp} run`;
+  readonly op: "send" | "cancel" | "wait" | `${RunOp} run` | `operator: ${string}`;
   readonly type: "invoked" | "ok" | "unknown" | "refused";
-  /** Or the run. */
+  /** Or the run, the queue, the schedule; of a filter, the name of its tasks. */
   readonly task: string;
   readonly answer?: unknown;
   readonly at: string;

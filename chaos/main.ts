@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- --seed n --minutes m --workers w [--workflows]`: real workers and a real PostgreSQL under faults that a seed
+ * `npm run chaos -- --seed n --minutes m --workers w [--workflows] [--operate]`: real workers and a real PostgreSQL under faults that a seed
  * chooses, and the laws that hold after anything. Exits with 0 if they hold and everything that must happen sometimes
  * did, 1 if a law is broken, 2 if the run has shown too little.
  */
@@ -13,13 +13,15 @@ import { runChaos, type ChaosReport } from "./run-chaos.ts";
 /** On a machine that is busy with other things, some of it takes its time. */
 const MOST_MORE_MINUTES = 10;
 
-const HELP = `npm run chaos -- [--seed n] [--minutes m] [--workers w] [--workflows]
+const HELP = `npm run chaos -- [--seed n] [--minutes m] [--workers w] [--workflows] [--operate]
 
   --seed n      chooses faults, their order and their length (default: by chance; it is printed first)
   --minutes m   how long faults are inflicted at least (default: 1); up to ${MOST_MORE_MINUTES} more while something that
                 must happen sometimes has not
   --workers w   how many worker processes (default: 4)
   --workflows   workflows of many shapes run beside the plain tasks, and are paused, cancelled and started over
+  --operate     schedules fire beside the plain tasks, and operators retry, cancel, move, copy and delete tasks, pause
+                queues, and make, trigger, pause and delete schedules
 
 Exits with 0: no law broken, and everything that must happen sometimes did; 1: a law is broken, everything is kept;
 2: no law broken, but something never happened.`;
@@ -34,7 +36,7 @@ function readNumber(name: string, text: string | undefined, otherwise: number): 
 }
 
 function readOptions():
-  | { seed: number; minutes: number; workers: number; workflows: boolean }
+  | { seed: number; minutes: number; workers: number; workflows: boolean; operate: boolean }
   | undefined {
   const { values } = parseArgs({
     options: {
@@ -42,6 +44,7 @@ function readOptions():
       minutes: { type: "string" },
       workers: { type: "string" },
       workflows: { type: "boolean", default: false },
+      operate: { type: "boolean", default: false },
       help: { type: "boolean" },
     },
   });
@@ -51,6 +54,7 @@ function readOptions():
     minutes: readNumber("minutes", values.minutes, 1),
     workers: Math.ceil(readNumber("workers", values.workers, 4)),
     workflows: values.workflows,
+    operate: values.operate,
   };
 }
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Member } from "./crew.ts";
 import { databaseFaults, runDatabaseFaults } from "./faults/database-faults.ts";
 import type { Fault, Scene } from "./faults/fault.ts";
-import { networkFaults, runNetworkFaults } from "./faults/network-faults.ts";
+import { networkFaults, operateNetworkFaults, runNetworkFaults } from "./faults/network-faults.ts";
 import { processFaults } from "./faults/process-faults.ts";
 import { writeLine } from "./ledger.ts";
 import type { Random } from "./random.ts";
@@ -16,6 +16,8 @@ export interface NemesisOptions extends Pick<Scene, "stage" | "crew" | "producer
   readonly gapMs: readonly [least: number, most: number];
   /** There are runs to break. */
   readonly workflows: boolean;
+  /** There are schedules to break. */
+  readonly operate: boolean;
 }
 
 /** Faults under way at the same time. */
@@ -64,7 +66,8 @@ export class Nemesis {
   }
 
   get #all(): readonly Fault[] {
-    return this.#options.workflows ? [...faults, ...runFaults] : faults;
+    const { workflows, operate } = this.#options;
+    return [...faults, ...(workflows ? runFaults : []), ...(operate ? operateNetworkFaults : [])];
   }
 
   async #inflictAll(): Promise<void> {

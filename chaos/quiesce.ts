@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Crew } from "./crew.ts";
 import type { Nemesis } from "./nemesis.ts";
 import { endOwnSends } from "./own-sends.ts";
+import type { Operators } from "./operators.ts";
 import type { Producers } from "./producers.ts";
 import type { Runs } from "./runs.ts";
 import type { Stage } from "./stage.ts";
@@ -13,7 +14,7 @@ const SAY_EVERY_MS = 5_000;
 
 /** How long it took until nothing was under way any more, or undefined if that did not happen in time. */
 export async function quiesce(
-  { stage, crew, nemesis, producers, runs, say }: QuiescingRun,
+  { stage, crew, nemesis, producers, runs, operators, say }: QuiescingRun,
   withinMs = WITHIN_MS,
 ): Promise<number | undefined> {
   await nemesis.stop();
@@ -22,6 +23,11 @@ export async function quiesce(
   endOwnSends(producers.folder);
   await runs?.stop();
   await crew.ready();
+  const late = (await operators?.stop()) ?? 0;
+  if (late > 0) {
+    say(`left: ${late} schedules that are due`);
+    return undefined;
+  }
   const began = Date.now();
   let saidAt = began;
   for (let left = await underWay(stage); left.length > 0; left = await underWay(stage)) {
@@ -44,6 +50,7 @@ export interface QuiescingRun {
   readonly nemesis: Nemesis;
   readonly producers: Producers;
   readonly runs: Runs | undefined;
+  readonly operators: Operators | undefined;
   readonly say: (line: string) => void;
 }
 

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import type { Nemesis } from "./nemesis.ts";
+import type { Operators } from "./operators.ts";
 import type { Producers } from "./producers.ts";
 import type { Runs } from "./runs.ts";
 import type { Sometimes } from "./sometimes.ts";
@@ -15,6 +16,7 @@ export interface Rounds {
   readonly nemesis: Nemesis;
   readonly producers: Producers;
   readonly runs: Runs | undefined;
+  readonly operators: Operators | undefined;
   /** For so long faults are inflicted at least. */
   readonly leastMs: number;
   /** For so long, in addition, while something was never seen. */
@@ -63,15 +65,17 @@ export function missingOf(found: readonly Sometimes[], mustSee: MustSee): string
  * No faults and no sends until the line is empty; then one workflow alone. Only a worker with idle slots claims the next
  * node in the transaction that ends the one before it, and on a busy machine no slot is idle while there is load.
  */
-async function calmMoment({ stage, nemesis, producers, runs }: Rounds): Promise<void> {
+async function calmMoment({ stage, nemesis, producers, runs, operators }: Rounds): Promise<void> {
   await nemesis.rest();
   producers.rest();
   runs?.rest();
+  operators?.rest();
   for (const end = Date.now() + MOST_CALM_MS; Date.now() < end; await sleep(100)) {
     if ((await waitingTasks(stage)) === 0) break;
   }
   await runs?.runChain();
   runs?.goOn();
+  operators?.goOn();
   producers.goOn();
   nemesis.goOn();
 }

@@ -12,6 +12,8 @@ import { measureLatency, type Latency } from "./latency.ts";
 import { closeJournal } from "./journal.ts";
 import { loadLedgers } from "./ledger.ts";
 import { Nemesis } from "./nemesis.ts";
+import { countOperateSometimes } from "./operate-sometimes.ts";
+import { Operators } from "./operators.ts";
 import { Producers } from "./producers.ts";
 import { quiesce } from "./quiesce.ts";
 import { seededRandom } from "./random.ts";
@@ -32,6 +34,8 @@ export interface ChaosOptions {
   readonly workers: number;
   /** Workflows run beside the plain tasks. Default: false. */
   readonly workflows?: boolean;
+  /** Schedules fire, and operators steer them and the tasks. Default: false. */
+  readonly operate?: boolean;
   /** Between the begin of one fault and the next. */
   readonly gapMs: readonly [least: number, most: number];
   readonly say: (line: string) => void;
@@ -58,6 +62,7 @@ export interface ChaosReport {
 const WARM_UP_MS = 2_000;
 /** Before the faults, where latencies are compared: twice so long. */
 const MOST_CALM_MS = 10_000;
+const OPERATORS = 3;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const stage = await openStage();
@@ -74,16 +79,16 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 }
 
 async function runOn(stage: Stage, options: ChaosOptions): Promise<ChaosReport> {
-  const { seed, workers } = options;
+  const { seed, workers, operate = false } = options;
   const at = { serverUrl: stage.server.url, folder: stage.folder };
-  const crew = await Crew.start(workers, at);
+  const crew = await Crew.start(workers, { ...at, operate });
   try {
     const producers = await Producers.start({ ...at, seed, count: workers });
     try {
       await sleep(WARM_UP_MS);
       return await (options.workflows === true
         ? besideWorkflows({ stage, crew, producers, options })
-        : inflictAndJudge({ stage, crew, producers, options }));
+        : withOperators({ stage, crew, producers, options }));
     } finally {
       await producers.close();
     }
@@ -98,6 +103,7 @@ interface Playing {
   readonly producers: Producers;
   readonly options: ChaosOptions;
   readonly runs?: Runs;
+  readonly operators?: Operators;
   readonly latency?: ChaosReport["latency"];
 }
 
@@ -112,17 +118,29 @@ async function besideWorkflows(playing: Playing): Promise<ChaosReport> {
   try {
     await sleep(WARM_UP_MS);
     const latency = { alone, besideWorkflows: await measureLatency(stage, calmMs) };
-    return await inflictAndJudge({ ...playing, runs, latency });
+    return await withOperators({ ...playing, runs, latency });
   } finally {
     await runs.close();
   }
 }
 
+async function withOperators(playing: Playing): Promise<ChaosReport> {
+  const { stage, options } = playing;
+  if (options.operate !== true) return inflictAndJudge(playing);
+  const operators = new Operators({ stage, seed: options.seed, count: OPERATORS });
+  try {
+    return await inflictAndJudge({ ...playing, operators });
+  } finally {
+    await operators.close();
+  }
+}
+
 async function inflictAndJudge(playing: Playing): Promise<ChaosReport> {
-  const { stage, crew, producers, runs, options } = playing;
-  const { seed, workers, durationMs, mostMoreMs, mustSee, gapMs, workflows = false, say } = options;
+  const { stage, crew, producers, runs, operators, options } = playing;
+  const { seed, workers, durationMs, mostMoreMs, mustSee, gapMs, say } = options;
+  const { workflows = false, operate = false } = options;
   const random = seededRandom(seed);
-  const nemesis = new Nemesis({ stage, crew, producers, random, gapMs, workflows });
+  const nemesis = new Nemesis({ stage, crew, producers, random, gapMs, workflows, operate });
   say(`${workers} workers, faults for ${Math.round(durationMs / 1_000)} s at least`);
   const count = (): Promise<Sometimes[]> =>
     stage.ask(async (client) => {
@@ -130,8 +148,9 @@ async function inflictAndJudge(playing: Playing): Promise<ChaosReport> {
       return countAll(client, playing, nemesis);
     });
   const limits = { leastMs: durationMs, mostMoreMs, mustSee };
-  await playRounds({ stage, nemesis, producers, runs, count, say, ...limits });
-  const quietAfterMs = await quiesce({ stage, crew, nemesis, producers, runs, say });
+  const parts = { stage, nemesis, producers, runs, operators, say };
+  await playRounds({ ...parts, count, ...limits });
+  const quietAfterMs = await quiesce({ ...parts, crew });
   say(quietAfterMs === undefined ? "no quiet" : `quiet ${quietAfterMs} ms after the last fault`);
   return judge(playing, nemesis, quietAfterMs);
 }
@@ -145,6 +164,9 @@ async function countAll(
   return [
     ...(await countSometimes(client, { crew, nemesis, folder })),
     ...(options.workflows === true ? await countRunSometimes(client, { crew, folder }) : []),
+    ...(options.operate === true
+      ? await countOperateSometimes(client, { crew, nemesis, folder })
+      : []),
   ];
 }
 

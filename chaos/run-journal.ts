@@ -72,7 +72,7 @@ export const RUN_JOURNAL = `
     return null;
   end $$;
   create trigger write_down_taken_back after delete on posthaste.submissions
-    for each row execute function chaos.write_down_taken_back();`;
+    for each row when (old.workflow_id is not null) execute function chaos.write_down_taken_back();`;
 
 /** What callers saw; filled from their files when the dust has settled. */
 export const RUN_BOOKS = `

@@ -12,18 +12,22 @@ export const STATEMENTS = {
   send: /insert into "posthaste"\.submissions/,
   /** In the transaction that ends nodes: advance-workflows.ts. */
   "node end": /"posthaste"\.advance_workflows\(/,
+  /** In the transaction of a scheduler: write-firings.ts. */
+  firing: /insert into "posthaste"\.schedule_firings/,
   /** Whether an end that was not found is one's own: find-own-commits.ts. */
   question: /finished\.claim_id = given\.claim/,
 } as const;
 
 type Known = keyof typeof STATEMENTS;
-export type Acknowledged = Exclude<Known, "question">;
+export type Acknowledged = Exclude<Known, "question" | "firing">;
 
 export interface Wire {
   readonly proxy: FaultProxy;
   readonly url: string;
   /** The next of these statements is carried out, and whoever sent it never learns. */
   loseNext(statement: Acknowledged): void;
+  /** What happens to the next firing of a schedule, in the middle of its transaction. */
+  onNextFiring(act: () => "none" | "cut after"): void;
   /** The link on which the next statement of any kind comes is reset: before it arrives, or behind it. */
   cutNext(place: "before" | "after"): void;
   /** Nothing that was asked for and has not happened yet happens any more. */
@@ -43,6 +47,7 @@ export async function openWire(serverUrl: string): Promise<Wire> {
   let cut: "before" | "after" | undefined;
   let cuts = 0;
   let watched: Watched | undefined;
+  let actOnFiring: (() => "none" | "cut after") | undefined;
   const unacknowledged = new Set<string>();
   const askedAbout = new Set<string>();
 
@@ -53,6 +58,11 @@ export async function openWire(serverUrl: string): Promise<Wire> {
       cut = undefined;
       cuts++;
       return place === "before" ? "cut before" : "cut after";
+    }
+    if (actOnFiring !== undefined && carries(bytes, "firing")) {
+      const act = actOnFiring;
+      actOnFiring = undefined;
+      return act();
     }
     if (wanted !== undefined && carries(bytes, wanted)) {
       watched = { link, statement: wanted, ids: wanted === "finish" ? idsIn(bytes) : [] };
@@ -87,10 +97,12 @@ export async function openWire(serverUrl: string): Promise<Wire> {
     lost,
     askedAbout,
     loseNext: (statement) => (wanted = statement),
+    onNextFiring: (act) => (actOnFiring = act),
     cutNext: (place) => (cut = place),
     calm() {
       wanted = undefined;
       cut = undefined;
+      actOnFiring = undefined;
     },
   };
 }
@@ -112,6 +124,7 @@ const names: Readonly<Record<Known, Set<string>>> = {
   finish: new Set(),
   send: new Set(),
   "node end": new Set(),
+  firing: new Set(),
   question: new Set(),
 };
 

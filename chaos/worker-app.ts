@@ -3,12 +3,15 @@ import { posthaste } from "posthaste";
 import { nodeTasks } from "./node-tasks.ts";
 import { folder } from "./bodies.ts";
 import { sendBesideWorker } from "./own-sends.ts";
+import { codeSchedules, scheduledTasks } from "./schedules.ts";
+import { chain } from "./shapes.ts";
 import { queues, tasks } from "./tasks.ts";
 
 const prefetchBuffer = Number(process.env["CHAOS_PREFETCH"] ?? 0);
 
 export const app = posthaste({
-  tasks: [...tasks, ...nodeTasks],
+  tasks: [...tasks, ...nodeTasks, ...scheduledTasks],
+  ...(process.env["CHAOS_OPERATE"] === "1" && { workflows: [chain], schedules: codeSchedules }),
   queues,
   prefetchBuffer,
   startAhead: prefetchBuffer > 0 && process.env["CHAOS_START_AHEAD"] === "1",

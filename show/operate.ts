@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { operateChaos } from "./operate-chaos.ts";
 import { schedules } from "./operate-schedules.ts";
 import { operateCommands } from "./operate-commands.ts";
 import { reads } from "./operate-reads.ts";
@@ -24,6 +25,7 @@ export const operate: Shows = {
       await only(operateCommands, "4").run();
     },
   },
+  ...operateChaos,
   2: {
     title: "posthaste init from packed packages, then the commands that it prints; a minute",
     run: async () => {

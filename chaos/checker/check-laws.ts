@@ -4,11 +4,14 @@ import { brokenLaws, type BrokenLaw } from "../../packages/posthaste/test/suppor
 import { closeJournal } from "../journal.ts";
 import { claimLaws } from "./claim-laws.ts";
 import type { Law, Violation } from "./law.ts";
+import { operateLaws } from "./operate-laws.ts";
 import { runLaws } from "./run-laws.ts";
+import { scheduleLaws } from "./schedule-laws.ts";
 import { settledLaws, stateLaws } from "./state-laws.ts";
 import { timeLaws } from "./time-laws.ts";
 
 export const taskLaws: readonly Law[] = [...stateLaws, ...settledLaws, ...claimLaws, ...timeLaws];
+const laws: readonly Law[] = [...taskLaws, ...runLaws, ...operateLaws, ...scheduleLaws];
 
 /** Of each law, so many examples at most. */
 const MOST_EXAMPLES = 20;
@@ -16,7 +19,7 @@ const MOST_EXAMPLES = 20;
 export async function checkLaws(client: pg.Client): Promise<Violation[]> {
   await closeJournal(client);
   const found: Violation[] = [];
-  for (const { says, broken } of [...taskLaws, ...runLaws]) {
+  for (const { says, broken } of laws) {
     const { rows } = await client.query<Omit<Violation, "law" | "seq"> & { seq: string | null }>(
       `select task, seq, detail from (${broken}) as broken order by seq limit ${MOST_EXAMPLES}`,
     );

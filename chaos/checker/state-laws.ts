@@ -30,10 +30,14 @@ export const stateLaws: readonly Law[] = [
         from chaos.journal j
        where status in (${TERMINAL})
        group by task_id
-      having count(*) filter (where op = 'change' or (op = 'out' and status = 'COMPLETED')) > 0
+      having count(*) filter (where op = 'change') > 0
           or count(*) filter (where op = 'in') > count(*) filter (where op = 'out') + 1
-          or count(*) filter (where op = 'out') <> (
-            select count(*) from posthaste.task_retries t where t.task_id = j.task_id)`,
+          or count(*) filter (
+            where op = 'out'
+              and not exists (
+                select from chaos.retry_journal r
+                 where r.task_id = j.task_id and r.xid = j.xid and r.status = j.status)
+              and not exists (select from chaos.deleted d where d.task_id = j.task_id and d.xid = j.xid)) > 0`,
   },
   {
     says: "only edges of the lifecycle occur",
@@ -46,7 +50,13 @@ export const stateLaws: readonly Law[] = [
             where allowed.from_status = e.from_status and allowed.to_status = e.to_status)
          -- A node that had not begun when its run was paused: as if it had never been sent.
          and not (from_status in ('PENDING', 'CLAIMED') and to_status is null and exists (
-           select from chaos.taken_back t where t.task_id = e.task_id and t.xid = e.xid))`,
+           select from chaos.taken_back t where t.task_id = e.task_id and t.xid = e.xid))
+         and not (to_status is null and from_status not in ('CLAIMED', 'RUNNING') and exists (
+           select from chaos.deleted d where d.task_id = e.task_id and d.xid = e.xid))
+         -- An operator gave it another place in its queue.
+         and not (from_status = 'PENDING' and to_status = 'PENDING' and exists (
+           select from chaos.action_journal a
+            where a.xid = e.xid and a.action in ('run now', 'set priority') and a.target = e.task_id::text))`,
   },
   {
     says: "what the journal says last is what is stored",

@@ -68,7 +68,9 @@ export const timeLaws: readonly Law[] = [
       select e.task_id::text, e.seq, 'claimed ' || coalesce(e.claimed_at, e.started_at) || ', first due ' || s.run_at
         from chaos.edges e join posthaste.submissions s using (task_id)
        where e.to_status in ('CLAIMED', 'RUNNING') and coalesce(e.claimed_at, e.started_at) < s.run_at
-         and e.task_id not in (select task_id from posthaste.task_retries)`,
+         and e.task_id not in (select task_id from chaos.retry_journal)
+         and not exists (
+           select from chaos.action_journal a where a.action = 'run now' and a.target = e.task_id::text)`,
   },
   {
     // A begin counts from when it was written, an end from its commit: strict, and never too strict, because who counts

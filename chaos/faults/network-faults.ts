@@ -1,4 +1,5 @@
 /** Links are cut, fall silent, and lose what the server has said. */
+import type { Member } from "../crew.ts";
 import type { Acknowledged, Wire } from "../wire.ts";
 import type { Fault, Scene } from "./fault.ts";
 
@@ -86,3 +87,37 @@ export const networkFaults: readonly Fault[] = [
 
 /** Where workflows run. */
 export const runNetworkFaults: readonly Fault[] = [loseAcknowledgement("node end", 4)];
+
+/** On the worker that fires the next schedule, whichever it is, also if it has another fault. */
+function onFiring(
+  name: string,
+  weight: number,
+  breakIt: (member: Member) => "none" | "cut after",
+): Fault {
+  return {
+    name,
+    weight,
+    async inflict({ crew, until }) {
+      let victim: Member | undefined;
+      for (const member of crew.members) {
+        member.wire.onNextFiring(() => {
+          if (victim !== undefined) return "none";
+          victim = member;
+          return breakIt(member);
+        });
+      }
+      await until(() => victim !== undefined, MOST_WATCH_MS);
+      await victim?.ready();
+      return victim?.name;
+    },
+  };
+}
+
+/** Where schedules fire. */
+export const operateNetworkFaults: readonly Fault[] = [
+  onFiring("a scheduler killed while it fires", 2, ({ process }) => {
+    process.kill("SIGKILL");
+    return "none";
+  }),
+  onFiring("a scheduler cut off while it fires", 2, () => "cut after"),
+];

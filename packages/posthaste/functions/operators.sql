@@ -19,7 +19,7 @@ end;
 revoke all on function @schema.begin_action(text, text, jsonb, text) from public;
 
 -- Counts what has been done so far and returns the sum; with `is_over`, the action has ended. A role can only go on with its own
--- actions.
+-- actions. A call that ends an action may be repeated, because its confirmation was lost: it counts once.
 create or replace function @schema.count_action(id bigint, more integer, is_over boolean) returns integer
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -29,6 +29,10 @@ begin
      set affected = done.affected + more, ended_at = case when is_over then clock_timestamp() end
    where done.id = count_action.id and done.actor = session_user and done.ended_at is null
   returning affected into total;
+  if not found and is_over then
+    select affected into total from @schema.operator_actions as done
+     where done.id = count_action.id and done.actor = session_user;
+  end if;
   if not found then
     raise exception 'posthaste: action % is not under way, or not one of role %', count_action.id, session_user
       using errcode = 'check_violation', hint = 'begin_action() begins one.';
@@ -159,15 +163,16 @@ revoke all on function @schema.cancel_tasks(uuid[], bigint) from public;
 
 -- Sends the input of a task, or another input, as a new task with the same name, options and flags. It has no key, no deadline
 -- and no run of its model; what is null is as there. Returns its id. Null: there is no such task.
+-- `copy_id` is its id: a call that is repeated, because its confirmation was lost, sends one copy.
 create or replace function @schema.send_again(
   model uuid, action bigint, input json default null, queue text default null, priority integer default null,
-  delay_ms double precision default 0, good_until timestamptz default null
+  delay_ms double precision default 0, good_until timestamptz default null, copy_id uuid default null
 ) returns uuid
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   copied @schema.submissions;
-  new_id constant uuid := @schema.uuid_v7();
+  new_id constant uuid := coalesce(copy_id, @schema.uuid_v7());
   now constant timestamptz := clock_timestamp();
   due_at constant timestamptz := now + greatest(0, delay_ms) * interval '1 millisecond';
 begin
@@ -178,7 +183,9 @@ begin
   insert into @schema.submissions
     (task_id, name, queue, priority, input, options, flags, sent_at, run_at, good_until, copy_of)
   values (new_id, copied.name, copied.queue, copied.priority, coalesce(send_again.input, copied.input), copied.options,
-          copied.flags, now, nullif(due_at, now), send_again.good_until, model);
+          copied.flags, now, nullif(due_at, now), send_again.good_until, model)
+      on conflict (task_id) do nothing;
+  if not found then return new_id; end if;
   insert into @schema.ready_tasks (task_id, queue, priority, enqueued_at, good_until)
   values (new_id, copied.queue, copied.priority, due_at, send_again.good_until);
   perform @schema.count_action(action, 1, false);
@@ -186,7 +193,7 @@ begin
   return new_id;
 end
 $$;
-revoke all on function @schema.send_again(uuid, bigint, json, text, integer, double precision, timestamptz) from public;
+revoke all on function @schema.send_again(uuid, bigint, json, text, integer, double precision, timestamptz, uuid) from public;
 
 -- Gives a waiting task another place in its queue: due now, or another priority until it is claimed. What is null stays. Ready
 -- rows are never updated (a claim deletes them by ctid), so the row is deleted and inserted; and since it is not where its

@@ -13,7 +13,7 @@ import { RETRYABLE_STATES } from "../domain/task-lifecycle.ts";
 import { emitTaskEvents } from "../hooks/emit-task-events.ts";
 import type { HookRunner } from "../hooks/hook-runner.ts";
 import { inputProblems, tooLarge } from "../sending/compose-task.ts";
-import { requireUuid } from "../sending/uuid-v7.ts";
+import { requireUuid, uuidV7 } from "../sending/uuid-v7.ts";
 import type { MoveAnswer } from "../store/queries/operate/change-tasks.ts";
 import type { RetryAnswer } from "../store/queries/operate/retry-tasks.ts";
 import { cancelTask } from "../waiting/cancel-task.ts";
@@ -466,9 +466,10 @@ async function sendAgain(
   }
   // The input is not written down: the record outlives the task.
   const call = { action: "send again", target: model, filter: { ...copy, input: hasInput } };
-  const { answer } = await record.run(call, async (action) => ({
+  const copyId = uuidV7();
+  const { answer } = await record.run(call, async ({ id: action }) => ({
     answer: await ask(() =>
-      database.store.changeTasks.sendAgain(database.reads, { ...copy, input, action: action.id }),
+      database.store.changeTasks.sendAgain(database.reads, { ...copy, input, action, id: copyId }),
     ),
   }));
   if (answer === null) throw notFound(model);

@@ -31,8 +31,11 @@ export interface TriggerParts extends Composer {
 
 /** False: it was paused already. */
 export async function pauseSchedule(database: Database, name: string): Promise<boolean> {
+  let isTried = false;
   const isChanged = await change(database, name, async (row, session) => {
-    if (row.pausedAt !== null) return false;
+    // The answer to an earlier try was lost: it has paused it.
+    if (row.pausedAt !== null) return isTried;
+    isTried = true;
     const paused = { pausedAt: row.now, pausedBy: "operator" } as const;
     await database.store.writeFirings.move(session, [
       { ...row, ...paused, readSlot: row.nextSlot },
@@ -45,8 +48,10 @@ export async function pauseSchedule(database: Database, name: string): Promise<b
 
 /** It goes on with its next slot: those that passed meanwhile are forgotten. False: it was not paused. */
 export async function resumeSchedule(database: Database, name: string): Promise<boolean> {
+  let isTried = false;
   const isChanged = await change(database, name, async (row, session) => {
-    if (row.pausedAt === null) return false;
+    if (row.pausedAt === null) return isTried;
+    isTried = true;
     const rules = requireRules(row);
     const slot = nextSlot(rules, Math.max(row.now, row.lastSlot ?? 0)) ?? null;
     const resumed = {
@@ -77,10 +82,8 @@ export async function triggerSchedule(parts: TriggerParts, name: string): Promis
     const isOwn = row.lastTaskId === ids.taskId && row.lastRunId === ids.runId;
     // The answer to an earlier try was lost: it has fired.
     if (isOwn && row.lastSlot !== null) return { slot: new Date(row.lastSlot), ...ids, ended: [] };
-    const slot = freeSlot(row);
-    const firing = { schedule: name, slot, ...ids, skipped: null, firstSlot: null };
     const { writeFirings } = database.store;
-    await writeFirings.insert(session, null, [{ ...firing, triggered: true }]);
+    const slot = await writeTriggered(database, session, row, ids);
     const last = { lastSlot: slot, lastFiredAt: row.now };
     const lastIds = { lastTaskId: ids.taskId, lastRunId: ids.runId };
     await writeFirings.move(session, [{ ...row, ...last, ...lastIds, readSlot: row.nextSlot }]);
@@ -97,15 +100,23 @@ export async function triggerSchedule(parts: TriggerParts, name: string): Promis
 
 /** With its firings. A schedule that living code lists would come back at the next start: it is refused. */
 export async function deleteSchedule(database: Database, name: string): Promise<void> {
-  await change(database, name, async (row, session) => {
-    if (row.owner === "code" && !row.isOrphaned) {
-      const message = `"${name}" is in the code of a living app: remove it there, or pause it`;
-      throw PosthasteError.of("VALIDATION_FAILED", "nothing was deleted", [
-        { path: "name", message },
-      ]);
-    }
-    await database.store.readSchedules.remove(session, name);
-  });
+  let isTried = false;
+  try {
+    await change(database, name, async (row, session) => {
+      if (row.owner === "code" && !row.isOrphaned) {
+        const message = `"${name}" is in the code of a living app: remove it there, or pause it`;
+        throw PosthasteError.of("VALIDATION_FAILED", "nothing was deleted", [
+          { path: "name", message },
+        ]);
+      }
+      isTried = true;
+      await database.store.readSchedules.remove(session, name);
+    });
+  } catch (error) {
+    const isGone = error instanceof PosthasteError && error.code === "SCHEDULE_NOT_FOUND";
+    // The answer to an earlier try was lost: it has deleted it.
+    if (!isTried || !isGone) throw error;
+  }
 }
 
 /** The next slots, the stored one first. Of a paused schedule those that follow if it is resumed now. */
@@ -148,10 +159,20 @@ function change<Answer>(
   });
 }
 
-/** A moment that no slot of the pattern has. */
-function freeSlot({ now, lastSlot, nextSlot: upcoming }: ScheduleRow): number {
-  const slot = Math.max(now, (lastSlot ?? 0) + 1);
-  return slot === upcoming ? slot + 1 : slot;
+/** At the first moment from now on that is no slot of the pattern to come, and that no firing has. */
+async function writeTriggered(
+  { store }: Database,
+  session: Connection,
+  row: ScheduleRow,
+  ids: { readonly taskId: string | null; readonly runId: string | null },
+): Promise<number> {
+  const { name, now, lastSlot, nextSlot: upcoming, bufferedSlot } = row;
+  const plain = { schedule: name, ...ids, skipped: null, firstSlot: null, triggered: true };
+  for (let slot = Math.max(now, (lastSlot ?? 0) + 1); ; slot++) {
+    if (slot === upcoming || slot === bufferedSlot) continue;
+    const written = await store.writeFirings.insert(session, null, [{ ...plain, slot }]);
+    if (written.size > 0) return slot;
+  }
 }
 
 function requireRules(row: ScheduleRow): StoredRules {

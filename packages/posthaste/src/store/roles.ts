@@ -128,7 +128,7 @@ begin
   -- Retries, copies, moves, cancels and deletes tasks, and pauses queues: with the rights of the functions' owner.
   grant execute on function @schema.retry(uuid, timestamptz, text), @schema.retry_tasks(uuid[], timestamptz, bigint),
     @schema.cancel_tasks(uuid[], bigint),
-    @schema.send_again(uuid, bigint, json, text, integer, double precision, timestamptz),
+    @schema.send_again(uuid, bigint, json, text, integer, double precision, timestamptz, uuid),
     @schema.move_task(uuid, bigint, boolean, integer), @schema.delete_task(uuid, bigint), @schema.pause_queue(text),
     @schema.resume_queue(text) to @operator;
   -- Makes, pauses, triggers and deletes schedules.

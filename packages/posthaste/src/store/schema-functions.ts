@@ -11,10 +11,10 @@ import { functionTopics } from "./functions.gen.ts";
 import { migrationText, schemaText, sql, statement, type SqlText } from "./sql.ts";
 
 /** Raise it by one with every change of functions/*.sql, comments included. */
-const FUNCTIONS_VERSION = 9;
+const FUNCTIONS_VERSION = 12;
 
 /** The hash of that version's text. A test compares both and prints the value to write here. */
-const FUNCTIONS_HASH = "aa2bd1048680dda4";
+const FUNCTIONS_HASH = "01afc0f29526893a";
 
 /** A version of the functions. Tests pass other ones, as code of another version would have. */
 export interface SchemaFunctions {

@@ -2,21 +2,22 @@
 import { expect, test } from "vitest";
 import { runChaos } from "../../../../chaos/run-chaos.ts";
 import { figures } from "../support/figures.ts";
-import { plainMustSee, workflowsMustSee } from "./must-see.ts";
+import { operateMustSee, plainMustSee, workflowsMustSee } from "./must-see.ts";
 
 test.each([
-  ["plain tasks", 505, false],
-  ["plain tasks and workflows", 506, true],
+  ["plain tasks", 505, {}, []],
+  ["plain tasks and workflows", 506, { workflows: true }, workflowsMustSee],
+  ["plain tasks, schedules and operators", 507, { operate: true }, operateMustSee],
 ])(
   "%s: no law is broken, and what must be seen is seen",
-  async (_, seed, workflows) => {
+  async (_, seed, beside, mustSee) => {
     const report = await runChaos({
       seed,
       durationMs: 60_000,
       mostMoreMs: 8 * 60_000,
-      mustSee: workflows ? [...plainMustSee, ...workflowsMustSee] : plainMustSee,
+      mustSee: [...plainMustSee, ...mustSee],
       workers: 4,
-      workflows,
+      ...beside,
       gapMs: [300, 1_200],
       say: () => undefined,
     });

@@ -302,6 +302,18 @@ describe("the record of actions", () => {
     });
   });
 
+  test("counts an end once when it is repeated, because its confirmation was lost", async () => {
+    const [action] = await db.sql<{ id: string }>("select id from posthaste.begin_action('test')");
+    const count = (more: number, isOver: boolean): Promise<unknown> =>
+      db.sql("select posthaste.count_action($1, $2, $3) as affected", [action?.id, more, isOver]);
+    expect(await count(1, false)).toEqual([{ affected: 1 }]);
+    expect(await count(2, true)).toEqual([{ affected: 3 }]);
+    const [first] = await db.app().admin.actions.list({ limit: 1 });
+    expect(await count(2, true)).toEqual([{ affected: 3 }]);
+    expect(await db.app().admin.actions.list({ limit: 1 })).toEqual([first]);
+    await expect(count(1, false)).rejects.toThrow("is not under way");
+  });
+
   test("keeps an action that fails", async () => {
     const app = db.app();
     const id = randomUUID();

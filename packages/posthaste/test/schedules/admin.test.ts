@@ -109,6 +109,20 @@ describe("pause and resume", () => {
 });
 
 describe("trigger", () => {
+  test("takes a moment that no slot of the history has", async () => {
+    const { schedules } = db.app({ tasks: [task] }).admin;
+    await schedules.upsert(yearly);
+    await db.sql(
+      `insert into posthaste.schedule_firings (schedule, slot, fired_at, skipped)
+       select 'yearly', date_trunc('milliseconds', now()) + ms * interval '1 millisecond', now(), 'overlap'
+         from generate_series(-100, 1500) as ms`,
+    );
+    const { slot, taskId } = await schedules.trigger("yearly");
+    expect(
+      await db.sql("select slot, task_id from posthaste.schedule_firings where triggered"),
+    ).toEqual([{ slot, task_id: taskId }]);
+  });
+
   test("fires beside the pattern: while paused, and while its last task waits", async () => {
     const { schedules } = db.app({ tasks: [task] }).admin;
     await schedules.upsert(yearly);

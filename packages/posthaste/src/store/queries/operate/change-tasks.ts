@@ -7,6 +7,8 @@ export interface CancelledTask {
 }
 
 export interface CopyRequest {
+  /** The id of the new task. */
+  readonly id: string;
   readonly model: string;
   readonly action: string;
   /** JSON text. Null: the input of the model. */
@@ -26,7 +28,7 @@ export function changeTasks(schema: SqlText) {
     select id as "id", answer as "answer" from ${schema}.cancel_tasks($1::uuid[], $2::bigint)`);
 
   const COPY = statement(sql`
-    select ${schema}.send_again($1::uuid, $2::bigint, $3::json, $4, $5::int, $6::float8, $7::timestamptz) as "answer"`);
+    select ${schema}.send_again($1::uuid, $2::bigint, $3::json, $4, $5::int, $6::float8, $7::timestamptz, $8::uuid) as "answer"`);
 
   const MOVE = statement(
     sql`select ${schema}.move_task($1::uuid, $2::bigint, $3::boolean, $4::int) as "answer"`,
@@ -52,6 +54,7 @@ export function changeTasks(schema: SqlText) {
         copy.priority,
         copy.delayMs,
         copy.goodUntil,
+        copy.id,
       ]),
     /** To be due now, or to another priority. */
     move: (
