@@ -49,4 +49,17 @@ describe("decideOverlap", () => {
       });
     },
   );
+
+  test("skip keeps a slot that waited when the policy changed, and fires it when the last one has ended", () => {
+    expect(decideOverlap("skip", { isBusy: true, buffered: 1 }, [2])).toEqual({
+      fire: [],
+      skipped: [2],
+      buffered: 1,
+    });
+    expect(decideOverlap("skip", { isBusy: false, buffered: 1 }, [2])).toEqual({
+      fire: [1],
+      skipped: [2],
+      buffered: null,
+    });
+  });
 });

@@ -42,5 +42,6 @@ export function decideOverlap(
     } else if (policy !== "skip" && waiting === null) waiting = slot;
     else skipped.push(slot);
   }
-  return { fire, skipped, buffered: policy === "skip" ? null : waiting };
+  // A slot that waited before the policy became skip still fires: it was never skipped.
+  return { fire, skipped, buffered: waiting };
 }
