@@ -96,6 +96,16 @@ export function makeScheduleAdmin(parts: ScheduleAdminParts): ScheduleAdmin {
     });
     return answer;
   };
+  const upsert = async (schedules: readonly Schedule[]): Promise<void> => {
+    const names = schedules.map(({ name }) => name);
+    const [only] = names;
+    const what =
+      only !== undefined && names.length === 1 ? { target: only } : { filter: { names } };
+    await record.run({ action: "upsert schedules", ...what }, async () => {
+      await storeSchedules(parts, "database", schedules);
+      return { answer: undefined, changed: names.length };
+    });
+  };
   return {
     schedules: {
       async list() {
@@ -104,8 +114,7 @@ export function makeScheduleAdmin(parts: ScheduleAdminParts): ScheduleAdmin {
       },
       async upsert(...schedules) {
         requireSchedules(schedules);
-        const names = schedules.map(({ name }) => name).join(", ");
-        await steer("upsert schedules", names, () => storeSchedules(parts, "database", schedules));
+        await upsert(schedules);
       },
       delete: async (name) => steer("delete schedule", name, () => deleteSchedule(database, name)),
       pause: async (name) => steer("pause schedule", name, () => pauseSchedule(database, name)),

@@ -61,6 +61,20 @@ describe("list and upsert", () => {
     ]);
   });
 
+  test("a thousand schedules are stored by one call, and recorded as one action", async () => {
+    const { admin } = db.app({ tasks: [task] });
+    const names = Array.from({ length: 1_000 }, (_, n) => `report ${n} ${Math.sin(n)}`);
+    const [first, ...others] = names.map((name) =>
+      defineSchedule({ name, task, every: { days: 365 } }),
+    );
+    if (first === undefined) throw new Error("expected a schedule");
+    await admin.schedules.upsert(first, ...others);
+    expect(await admin.schedules.list()).toHaveLength(1_000);
+    expect(await admin.actions.list()).toMatchObject([
+      { action: "upsert schedules", target: null, affected: 1_000, filter: { names } },
+    ]);
+  });
+
   test("refuse what is no schedule, and names of code", async () => {
     const app = db.app({ tasks: [task], schedules: [yearly] });
     const worker = await app.worker({ concurrency: 1 }).start();
