@@ -2,12 +2,11 @@
 import { expect, test } from "vitest";
 import { runChaos } from "../../../../chaos/run-chaos.ts";
 import { figures } from "../support/figures.ts";
-import { operateMustSee, plainMustSee, workflowsMustSee } from "./must-see.ts";
+import { plainMustSee, workflowsMustSee } from "./must-see.ts";
 
 test.each([
   ["plain tasks", 505, {}, []],
   ["plain tasks and workflows", 506, { workflows: true }, workflowsMustSee],
-  ["plain tasks, schedules and operators", 507, { operate: true }, operateMustSee],
 ])(
   "%s: no law is broken, and what must be seen is seen",
   async (_, seed, beside, mustSee) => {

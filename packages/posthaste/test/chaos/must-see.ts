@@ -21,14 +21,3 @@ export const workflowsMustSee: readonly (string | RegExp)[] = [
   "a node started by the transaction that ended the one before it",
   "a fan-out during a fault",
 ];
-
-export const operateMustSee: readonly (string | RegExp)[] = [
-  "a slot fired in time",
-  "a slot fired late",
-  "a run started by a schedule",
-  "a slot skipped for an overlap",
-  "a slot that waited for an end, and fired",
-  "a FAILED task retried",
-  "a retried task that COMPLETED",
-  "a task deleted",
-];
