@@ -1,4 +1,4 @@
-/** What happened around a violation: the lines of the task, the run or the schedule in the journals, and the faults of that moment. */
+/** Collects the evidence of a violation: the lines of the task, the run or the schedule in the journals, and the faults of that moment. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type pg from "pg";
@@ -60,7 +60,7 @@ const OF_RUN = `
     from chaos.journal join posthaste.submissions s using (task_id) where s.workflow_id::text = $1
   order by at`;
 
-/** Of a schedule: its changes and its firings. */
+/** The changes and firings of a schedule. */
 const OF_SCHEDULE = `
   select seq, at, op || ' next ' || coalesce(next_slot::text, 'none') || coalesce(' waiting ' || buffered_slot, '')
          || case when is_paused then ' paused' else '' end || ' ' || missed || ' ' || overlap || ' in ' || xid as text

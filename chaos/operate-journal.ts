@@ -13,7 +13,7 @@ export const OPERATE_JOURNAL = `
     xid             xid8 not null default pg_current_xact_id(),
     op              text not null,
     schedule        text not null,
-    -- Of the state behind the change; of a deletion, before it.
+    -- The state after the change; for a deletion, the state before it.
     period_ms       bigint,
     missed          text,
     max_missed      integer,

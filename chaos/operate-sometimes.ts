@@ -1,4 +1,4 @@
-/** What must have happened to schedules, and been done by operators, at least once. */
+/** Lists the events of schedules and the actions of operators that a run must see at least once. */
 import type pg from "pg";
 import type { Crew } from "./crew.ts";
 import { readClientNotes } from "./ledger.ts";

@@ -1,6 +1,6 @@
 /**
  * The schedules of a run with operators: every pattern is a grid of whole seconds, so that the laws know which slots there are.
- * Those of the code belong to the workers' app; operators make others at run time.
+ * The schedules of the code belong to the workers' app; operators make others at run time.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineSchedule, defineTask, fail, fixed, type Schedule } from "posthaste";

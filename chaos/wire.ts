@@ -26,7 +26,7 @@ export interface Wire {
   readonly url: string;
   /** The next of these statements is carried out, and whoever sent it never learns. */
   loseNext(statement: Acknowledged): void;
-  /** What happens to the next firing of a schedule, in the middle of its transaction. */
+  /** The fault for the next firing of a schedule, in the middle of its transaction. */
   onNextFiring(act: () => "none" | "cut after"): void;
   /** The link on which the next statement of any kind comes is reset: before it arrives, or behind it. */
   cutNext(place: "before" | "after"): void;

@@ -1,4 +1,4 @@
-/** What operators do to tasks, shown: explanations for every gate, and retries by the thousand. */
+/** Shows the calls of operators on tasks: explanations for every gate, and retries by the thousand. */
 import { retriedTasks } from "../packages/posthaste/test/scenarios/retried-tasks.ts";
 import { atLeast, atMost, figure, runTests, withServer, type Shows } from "./show.ts";
 

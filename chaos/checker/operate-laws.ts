@@ -1,4 +1,4 @@
-/** What operators do to tasks: an end is taken back by a retry only, and every action counts what it changed. */
+/** The laws of operators: only a retry takes an end back, and every action counts the tasks that it changed. */
 import type { Law } from "./law.ts";
 
 /** The tasks of `actions` that each transaction changed, by \`changes\` (xid). */

@@ -40,7 +40,7 @@ export const scheduleLaws: readonly Law[] = [
        where f.skipped is null and sent.xid is distinct from f.xid`,
   },
   {
-    says: "what a schedule sends has one firing",
+    says: "a task or run of a schedule has one firing",
     broken: `
       select sent.id::text as task, null::bigint as seq, sent.firings || ' firings' as detail
         from (

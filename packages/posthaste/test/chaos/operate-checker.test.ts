@@ -119,7 +119,7 @@ const planted: Readonly<Record<string, string>> = {
   "a slot fires or is skipped once": `insert into chaos.firing_journal (schedule, slot, fired_at, task_id, triggered)
      select schedule, slot, fired_at, ${stranger}, false from chaos.firing_journal where seq = ${last("task_id is not null")}`,
   "a firing sends one task or starts one run, in its own transaction": `update chaos.firing_journal set xid = '1' where seq = ${last("run_id is not null")}`,
-  "what a schedule sends has one firing": `delete from chaos.firing_journal where seq = ${last("task_id is not null")}`,
+  "a task or run of a schedule has one firing": `delete from chaos.firing_journal where seq = ${last("task_id is not null")}`,
   "no slot is missing: it fires, waits for an end, or is skipped with a reason": `delete from chaos.firing_journal
      where seq = (select min(seq) from chaos.firing_journal where not triggered and schedule = 'allowing')`,
   "the next slot of a pattern never goes back": `update chaos.schedule_journal set next_slot = next_before - interval '1 second' where seq = ${lastMove}`,
