@@ -19,6 +19,12 @@ const FIRED_BEFORE = `
 
 const SLOT = "f.schedule as task, f.seq, 'slot ' || f.slot";
 
+/**
+ * Between the time of a commit and the moment from which others see it lies the flush of the log: 10 ms and more after a restart of
+ * the server.
+ */
+const FLUSH = "interval '1 second'";
+
 export const scheduleLaws: readonly Law[] = [
   {
     says: "a slot fires or is skipped once",
@@ -105,7 +111,7 @@ export const scheduleLaws: readonly Law[] = [
          and (state.overlap = 'allow' or before.id is null
               or (before.xid <> f.xid and exists (
                 select from chaos.fired_ends e
-                 where e.id = before.id and e.since < f.began_at and e.until > f.fired_at)))`,
+                 where e.id = before.id and e.since < f.began_at - ${FLUSH} and e.until > f.fired_at)))`,
   },
   {
     says: "where overlaps are not allowed, a slot fires only after the last task or run has ended",
